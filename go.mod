@@ -1,0 +1,3 @@
+module github.com/hindsightrl/harness
+
+go 1.26

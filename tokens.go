@@ -1,0 +1,53 @@
+package harness
+
+import "fmt"
+
+// Tokens are a step's exact tokens: P prompt ids and T response ids, with one value per response
+// token in each filled column. A nil column was not given by the policy; it is never made up.
+type Tokens struct {
+	PromptIDs   []int32    `json:"prompt_ids,omitempty"`   // length P
+	IDs         []int32    `json:"ids"`                    // length T, as sampled
+	Logprobs    []float32  `json:"logprobs,omitempty"`     // nats, of the sampled token under the behaviour policy
+	Entropies   []float32  `json:"entropies,omitempty"`    // nats, exact or estimate
+	EntropyLow  []float32  `json:"entropy_low,omitempty"`  // nats, lower bound; nil where Entropies are exact
+	EntropyHigh []float32  `json:"entropy_high,omitempty"` // nats, upper bound; nil where Entropies are exact
+	Versions    []int32    `json:"versions,omitempty"`     // policy version that produced each token
+	TopK        int        `json:"top_k,omitempty"`        // alternatives that the entropy estimate rests on; 0 = all logits
+	Meta        *TokenMeta `json:"meta,omitempty"`
+}
+
+// TokenMeta says how the numbers beside the tokens came about.
+type TokenMeta struct {
+	Engine      string  `json:"engine"`       // server software
+	Version     string  `json:"version"`      // its version, "" where it does not say
+	Model       string  `json:"model"`        // model name
+	Mode        string  `json:"mode"`         // log-probabilities of the "raw" or the "processed" distribution; "" unknown
+	Temperature float64 `json:"temperature"`  // sampler
+	TopP        float64 `json:"top_p"`        // sampler
+	TopK        int     `json:"sampler_topk"` // sampler; 0 = off
+	MinP        float64 `json:"min_p"`        // sampler
+	Finish      string  `json:"finish"`       // "stop", "length", …
+}
+
+// Validate reports a column whose length differs from the ids', with both lengths.
+func (t *Tokens) Validate() error {
+	if t == nil {
+		return nil
+	}
+	n := len(t.IDs)
+	for _, c := range []struct {
+		name string
+		got  int
+	}{
+		{"logprobs", len(t.Logprobs)},
+		{"entropies", len(t.Entropies)},
+		{"entropy_low", len(t.EntropyLow)},
+		{"entropy_high", len(t.EntropyHigh)},
+		{"versions", len(t.Versions)},
+	} {
+		if c.got != 0 && c.got != n {
+			return fmt.Errorf("tokens: %s has %d values for %d ids", c.name, c.got, n)
+		}
+	}
+	return nil
+}
