@@ -18,7 +18,7 @@ const (
 )
 
 // Failure is a typed failure of an episode or an attempt. It is recorded and never becomes a reward.
-type Failure struct {
+type Failure struct { //nolint:errname // "failure" is the vocabulary: an error is what the environment itself broke with
 	Kind      FailureKind
 	Op        string // what was being done, e.g. "step 4"
 	Retryable bool   // whether another try can help

@@ -1,0 +1,34 @@
+# Everything a contributor types. `make check` is what CI runs.
+GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+FUZZTIME ?= 10s
+
+.PHONY: build test race lint layering tidy check test-e2e bench fuzz
+
+build: ## the command, in ./bin
+	go build -o bin/harness ./cmd/harness
+
+test: ## every test
+	go test ./...
+
+race: ## every test under the race detector, heavy sweeps shortened
+	go test -race -short ./...
+
+lint:
+	$(GOLANGCI) run ./...
+
+layering:
+	go test -count=1 -run TestLayering ./internal
+
+tidy:
+	go mod tidy -diff
+
+check: tidy layering lint test race
+
+test-e2e: build ## heavy checks: long kills, real models, soak
+	go test -count=1 -tags e2e -timeout 60m ./...
+
+bench: ## the table in docs/performance.md
+	go run ./scripts/mkbench
+
+fuzz: ## each fuzz target for FUZZTIME
+	./scripts/fuzz.sh $(FUZZTIME)

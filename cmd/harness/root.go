@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hindsightrl/harness/internal/errext"
+)
+
+// run executes one command line and returns the exit code.
+func run(st stops, g *globals, args []string) int {
+	root := newRoot(st, g)
+	root.SetArgs(args)
+	err := root.ExecuteContext(st.hard)
+	if err == nil {
+		return exitOK
+	}
+	code := errext.Code(err, exitFailed)
+	if errors.Is(err, context.Canceled) && st.soft.Err() != nil {
+		code = exitInterrupted
+	}
+	fmt.Fprintf(g.stderr, "harness: %v\n", err)
+	if hint := errext.Hint(err); hint != "" {
+		fmt.Fprintf(g.stderr, "hint: %s\n", hint)
+	}
+	return code
+}
+
+// newRoot builds the command tree. Each subcommand lives in a file of its own name.
+func newRoot(st stops, g *globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "harness",
+		Short: "Collect agent rollouts, score them in hindsight, feed trainers",
+		Long: `harness drives language-model agents through multi-turn environments, records every token and
+every piece of feedback in one SQLite file, and turns what was learned afterwards into per-token
+credit for a trainer.
+
+Start with:  harness rollout`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       codeVersion(),
+	}
+	root.SetIn(g.stdin)
+	root.SetOut(g.stdout)
+	root.SetErr(g.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(cmd, err)
+	})
+	root.AddGroup(
+		&cobra.Group{ID: "run", Title: "Collect:"},
+		&cobra.Group{ID: "look", Title: "Look at what was collected:"},
+		&cobra.Group{ID: "prove", Title: "Check and convince:"},
+	)
+	root.AddCommand(
+		newRollout(st, g), newPanel(g), newEnv(g),
+		newRuns(g), newShow(g), newReplay(g),
+		newDB(g), newVerify(g),
+	)
+	forbidStrayArgs(root)
+	return root
+}
+
+// usageError marks err as the user's and names the help to read.
+func usageError(cmd *cobra.Command, err error) error {
+	return errext.WithCode(errext.WithHint(err, cmd.CommandPath()+" --help"), exitUsage)
+}
+
+// forbidStrayArgs makes wrong arguments usage errors with a hint, and unknown subcommands errors
+// that offer the nearest name.
+func forbidStrayArgs(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		forbidStrayArgs(sub)
+	}
+	if cmd.HasSubCommands() && cmd.Run == nil && cmd.RunE == nil {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				return errext.WithCode(errext.WithHint(err, "did you mean: "+cmd.CommandPath()+" "+strings.Join(near, ", ")), exitUsage)
+			}
+			return usageError(cmd, err)
+		}
+		return
+	}
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if check == nil {
+			check = cobra.NoArgs
+		}
+		if err := check(cmd, args); err != nil {
+			return usageError(cmd, err)
+		}
+		return nil
+	}
+}
