@@ -79,6 +79,7 @@ type ScoreRequest struct {
 type Score struct {
 	Logprobs []float32
 	Top      [][]TokenLogprob // nil unless asked for and given
+	Ranks    []int32          // 1 = the most likely token; nil where not given
 	Calls    int              // requests that it took
 	Latency  time.Duration
 }

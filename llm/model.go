@@ -29,6 +29,7 @@ type TokenEvent struct {
 	ID      int32
 	Logprob float32
 	Entropy float32
+	Rank    int32 // 1 = the most likely token; 0 = not given
 	Top     []TokenLogprob
 }
 
