@@ -22,3 +22,10 @@ type Recorder interface {
 	// otherwise another Begin follows. It returns once durable.
 	Fail(ctx context.Context, attempt int64, f *harness.Failure, final bool) error
 }
+
+// CallRecorder is what a Recorder may be besides: it keeps the calls to a model server that failed and
+// were repeated within an attempt, so that a flaky server shows in the ledger.
+type CallRecorder interface {
+	// CallFailed notes that try number try (from 1) of a step's call failed and is repeated.
+	CallFailed(ctx context.Context, attempt int64, step, try int, f *harness.Failure) error
+}

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/llm"
+)
+
+// errNoExpert is returned where a task is to be solved by an expert that the environment lacks.
+var errNoExpert = errors.New("this environment has no scripted expert")
+
+// Expert returns a policy that takes the environment's scripted expert's action, and with probability
+// explore in [0, 1], decided anew in each step, a random admissible one in its place. Where the expert
+// knows no way on, it takes a random admissible action too, and its thought says so; where there is
+// none either, it declares the episode finished.
+func Expert(explore float64) (Policy, error) {
+	if !(explore >= 0 && explore <= 1) {
+		return nil, fmt.Errorf("expert policy: share of random actions %v is outside [0, 1]", explore)
+	}
+	return expert{explore}, nil
+}
+
+type expert struct{ explore float64 }
+
+func (e expert) Act(ctx context.Context, t Turn) (Answer, error) {
+	if t.Advisor == nil {
+		err := harness.FailFinal(harness.FailAgent, "ask the expert", fmt.Errorf("task %s: %w", t.Episode.Task.Key(), errNoExpert))
+		return Answer{}, errext.WithHint(err, `use the policy "random" or "model"`)
+	}
+	// The draw comes first, so that the stream of a step does not depend on the expert's answer.
+	if t.Rand.Float64() < e.explore && len(t.Observation.Admissible) > 0 {
+		return explore(t, "I try something else than the expert's way, to see where it leads.")
+	}
+	action, err := t.Advisor.Advise(ctx)
+	if ctx.Err() != nil {
+		return Answer{}, ctx.Err()
+	}
+	if f := (*harness.Failure)(nil); errors.As(err, &f) {
+		return Answer{}, err
+	}
+	if err != nil {
+		return explore(t, "The expert knows no way on from here, so I try any action that is open.")
+	}
+	return Answer{Response: Respond("The expert's next action from here leads towards the goal.", action)}, nil
+}
+
+// Random returns a policy that takes each admissible action with the same probability. It declares an
+// episode finished in which none is listed.
+func Random() Policy {
+	return PolicyFunc(func(ctx context.Context, t Turn) (Answer, error) {
+		if err := ctx.Err(); err != nil {
+			return Answer{}, err
+		}
+		return explore(t, "Any of the open actions will do.")
+	})
+}
+
+func explore(t Turn, thought string) (Answer, error) {
+	n := len(t.Observation.Admissible)
+	if n == 0 {
+		return Answer{Finished: true}, nil
+	}
+	action := t.Concrete(t.Observation.Admissible[t.Rand.IntN(n)])
+	return Answer{Response: Respond(thought, action)}, nil
+}
+
+// Model returns a policy that samples from a model. Each call carries the turn's seed unless sampling
+// has one of its own. topLogprobs is the number of alternatives per token to ask for; 0 = none.
+func Model(g llm.Generator, sampling llm.Sampling, topLogprobs int) (Policy, error) {
+	if g == nil {
+		return nil, errors.New("model policy: no generator")
+	}
+	return model{g, sampling, topLogprobs}, nil
+}
+
+type model struct {
+	generator   llm.Generator
+	sampling    llm.Sampling
+	topLogprobs int
+}
+
+func (m model) Act(ctx context.Context, t Turn) (Answer, error) {
+	req := llm.Request{Messages: t.Prompt, Sampling: m.sampling, TopLogprobs: m.topLogprobs}
+	if req.Sampling.Seed == nil {
+		req.Sampling.Seed = &t.CallSeed
+	}
+	g, err := m.generator.Generate(ctx, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := g.Tokens.Validate(); err != nil {
+		return Answer{}, harness.Fail(harness.FailServer, "read the model's tokens", err)
+	}
+	return Answer{Response: g.Text, Tokens: g.Tokens, Usage: g.Usage, Latency: g.Latency}, nil
+}
