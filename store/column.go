@@ -1,0 +1,178 @@
+package store
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// A column is a slice of 32-bit words, little-endian. Three forms beside raw, zstd and delta suit
+// what such columns hold: one policy version for all tokens, and token ids that need 2 or 3 bytes.
+//
+//	narrow = width (1, 2 or 3) and the low width bytes of each word, whose upper bytes are zero
+//	repeat = word uvarint(count)
+
+// maxRepeat bounds what a damaged count can make the decoder allocate.
+const maxRepeat = 1 << 22
+
+// narrowColumn frames ids or versions: 32-bit words that are mostly small and not negative.
+func narrowColumn(v []int32) []byte {
+	if v == nil {
+		return nil
+	}
+	top, same := uint32(0), len(v) >= 4 && len(v) <= maxRepeat
+	for _, x := range v {
+		top |= uint32(x)
+		same = same && x == v[0]
+	}
+	if same {
+		return binary.AppendUvarint(binary.LittleEndian.AppendUint32([]byte{codecRepeat}, uint32(v[0])), uint64(len(v)))
+	}
+	width := 1
+	for width < 4 && top>>(8*width) != 0 {
+		width++
+	}
+	if width == 4 {
+		return frame(words(v), nil)
+	}
+	out := make([]byte, 2, 2+width*len(v))
+	out[0], out[1] = codecNarrow, byte(width)
+	for _, x := range v {
+		for i := range width {
+			out = append(out, byte(uint32(x)>>(8*i)))
+		}
+	}
+	return out
+}
+
+// floatColumn frames log-probabilities and entropies.
+func floatColumn(v []float32) []byte {
+	if v == nil {
+		return nil
+	}
+	return frame(words(v), nil)
+}
+
+// promptColumn frames prompt ids against the ids that the step before left.
+func promptColumn(v []int32, base []byte) []byte {
+	narrow := narrowColumn(v)
+	if len(base) == 0 || len(narrow) < deltaWindow {
+		return narrow
+	}
+	if d := frame(words(v), base); (d[0] == codecDelta || d[0] == codecDeltaZstd) && len(d) < len(narrow) {
+		return d
+	}
+	return narrow
+}
+
+// words returns v's bytes in little-endian order.
+func words[T int32 | float32](v []T) []byte {
+	out := make([]byte, 0, 4*len(v))
+	switch v := any(v).(type) {
+	case []int32:
+		for _, x := range v {
+			out = binary.LittleEndian.AppendUint32(out, uint32(x))
+		}
+	case []float32:
+		for _, x := range v {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+		}
+	}
+	return out
+}
+
+// column decodes a framed column to its words.
+func column(blob, base []byte) ([]uint32, error) {
+	if len(blob) == 0 {
+		return nil, badBlob("no codec byte")
+	}
+	switch blob[0] {
+	case codecNarrow:
+		return widen(blob[1:])
+	case codecRepeat:
+		return repeat(blob[1:])
+	}
+	raw, err := unframe(blob, base)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw)%4 != 0 {
+		return nil, badBlob("column of %d bytes", len(raw))
+	}
+	out := make([]uint32, len(raw)/4)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(raw[4*i:])
+	}
+	return out, nil
+}
+
+func widen(b []byte) ([]uint32, error) {
+	if len(b) == 0 || b[0] < 1 || b[0] > 3 || (len(b)-1)%int(b[0]) != 0 {
+		return nil, badBlob("narrow column")
+	}
+	width, b := int(b[0]), b[1:]
+	out := make([]uint32, len(b)/width)
+	for i := range out {
+		for k := range width {
+			out[i] |= uint32(b[i*width+k]) << (8 * k)
+		}
+	}
+	return out, nil
+}
+
+func repeat(b []byte) ([]uint32, error) {
+	if len(b) < 5 {
+		return nil, badBlob("repeated column")
+	}
+	n, rest, err := uvarint(b[4:])
+	if err != nil || len(rest) != 0 || n > maxRepeat {
+		return nil, badBlob("repeated column")
+	}
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(b)
+	}
+	return out, nil
+}
+
+func int32s(v any, base []byte) ([]int32, error) {
+	blob, ok, err := blobOf(v)
+	if err != nil || !ok {
+		return nil, err
+	}
+	w, err := column(blob, base)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int32, len(w))
+	for i, x := range w {
+		out[i] = int32(x)
+	}
+	return out, nil
+}
+
+func float32s(v any) ([]float32, error) {
+	blob, ok, err := blobOf(v)
+	if err != nil || !ok {
+		return nil, err
+	}
+	w, err := column(blob, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, len(w))
+	for i, x := range w {
+		out[i] = math.Float32frombits(x)
+	}
+	return out, nil
+}
+
+// blobOf returns the bytes of a BLOB; ok is false for NULL.
+func blobOf(v any) (b []byte, ok bool, err error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, false, nil
+	case []byte:
+		return v, true, nil
+	}
+	return nil, false, badBlob("blob is a %T", v)
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"iter"
+)
+
+// write hands run to the writer and waits until it is durable. A read-only store refuses.
+func (s *Store) write(ctx context.Context, run func(*conn) error) error {
+	if s.w == nil {
+		return ErrReadOnly
+	}
+	return s.w.do(ctx, run)
+}
+
+func (s *Store) now() int64 {
+	if s.cfg.Now == nil { // read only: write refuses later
+		return 0
+	}
+	return s.cfg.Now().UnixMilli()
+}
+
+// query streams the rows of a statement. The rows hold a read transaction, so a consumer should not
+// dawdle while a run writes: the write-ahead log cannot be reused meanwhile.
+func query[T any](ctx context.Context, s *Store, op, text string, args []any, scan func(func(...any) error) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		rows, err := s.db.QueryContext(ctx, text, args...)
+		if err != nil {
+			yield(zero, fmt.Errorf("%s: %w", op, classify(err)))
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			v, err := scan(rows.Scan)
+			if err != nil {
+				yield(zero, fmt.Errorf("%s: %w", op, err))
+				return
+			}
+			if !yield(v, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(zero, fmt.Errorf("%s: %w", op, classify(err)))
+		}
+	}
+}
+
+// collect gathers a stream that is known to be short.
+func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var all []T
+	for v, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// values converts arguments of database/sql to those of the writer's connection.
+func values(args []any) []driver.Value {
+	out := make([]driver.Value, len(args))
+	for i, a := range args {
+		out[i] = a
+	}
+	return out
+}
