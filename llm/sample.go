@@ -41,11 +41,13 @@ type versionSpan struct {
 // sample is a server's answer before it is checked and put into the ledger's form.
 type sample struct {
 	text      string
+	answered  bool // there was a text, however empty
 	model     string
 	finish    string
 	promptIDs []int32
 	ids       []int32
 	logprobs  []float32
+	chosen    []int32          // ids beside the log-probabilities, where the format has them
 	top       [][]TokenLogprob // unsorted, sampled token perhaps among them
 	reasoning bool             // the server took part of the text away
 	spans     []versionSpan
@@ -98,6 +100,16 @@ func (s *sample) check() error {
 	for i, lp := range s.logprobs {
 		if err := checkLogprob(i, s.ids[i], lp); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// sameIDs compares the ids beside the log-probabilities with the response's.
+func (s *sample) sameIDs() error {
+	for i, id := range s.chosen {
+		if i < len(s.ids) && id != s.ids[i] {
+			return badReply("log-probability %d belongs to token %d, the response has %d there", i, id, s.ids[i])
 		}
 	}
 	return nil

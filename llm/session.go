@@ -26,6 +26,8 @@ type session struct {
 	swapped atomic.Pointer[error]
 	calls   atomic.Int64
 	warned  sync.Map // message → struct{}
+
+	newLimit atomic.Bool // the server wants max_completion_tokens
 }
 
 func newSession(engine, baseURL string, cfg Config) (*session, error) {

@@ -45,7 +45,7 @@ func (s *sample) choice(r *jsonReader, key string) {
 
 // parseChat reads a chat completion.
 func parseChat(b []byte, s *sample) error {
-	err := parseReply(b, func(r *jsonReader, key string) {
+	return parseReply(b, func(r *jsonReader, key string) {
 		if s.common(r, key) || key != "choices" {
 			return
 		}
@@ -60,7 +60,6 @@ func parseChat(b []byte, s *sample) error {
 			}
 		})
 	})
-	return err
 }
 
 // message reads the text, and notes where a reasoning parser took part of it away.
@@ -68,7 +67,7 @@ func (s *sample) message(r *jsonReader) {
 	r.object(func(key []byte) {
 		switch string(key) {
 		case "content":
-			s.text = r.text()
+			s.text, s.answered = r.text(), true
 		case "reasoning_content", "reasoning":
 			s.reasoning = r.text() != "" || s.reasoning
 		}
@@ -84,7 +83,7 @@ func (s *sample) contentLogprobs(r *jsonReader) {
 		}
 		s.logprobs = make([]float32, 0, 256)
 		r.array(func(i int) {
-			var own TokenLogprob
+			own := TokenLogprob{ID: -1}
 			var alternatives []TokenLogprob
 			r.object(func(key []byte) {
 				if string(key) == "top_logprobs" {
@@ -99,7 +98,7 @@ func (s *sample) contentLogprobs(r *jsonReader) {
 				}
 				own.member(r, key)
 			})
-			s.logprobs = append(s.logprobs, own.Logprob)
+			s.logprobs, s.chosen = append(s.logprobs, own.Logprob), append(s.chosen, own.ID)
 			s.top = append(s.top, alternatives)
 		})
 	})
@@ -130,7 +129,7 @@ func parseCompletion(b []byte, s *sample) error {
 		r.firstChoice(func(key []byte) {
 			switch string(key) {
 			case "text":
-				s.text = r.text()
+				s.text, s.answered = r.text(), true
 			case "logprobs":
 				s.completionLogprobs(r)
 			default:
