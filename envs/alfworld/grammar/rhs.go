@@ -129,7 +129,8 @@ func (p *rhsParser) list() (Symbol, bool) {
 	if p.token("[") {
 		if inner, ok := p.conditional(); ok && p.token("]") {
 			if inner.Kind == Eval || inner.Kind == Nonterminal {
-				inner = Symbol{Kind: Each, Inner: &inner}
+				plain := inner
+				inner = Symbol{Kind: Each, Inner: &plain}
 			}
 			return Symbol{Kind: List, Inner: &inner}, true
 		}

@@ -1,0 +1,269 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hindsightrl/harness/envs/alfworld/grammar"
+)
+
+// commandTable lists every command text that does not depend on the state, sorted by code point.
+type commandTable struct {
+	intro node
+	text  []string
+	ops   [][]int32      // operators of each command, in operator order
+	index map[string]int // text -> number
+	live  []int32        // operators whose text depends on the state
+}
+
+// compileTexts compiles the wording of every action that has an operator, and all command texts.
+func (g *Game) compileTexts(doc *grammar.Document) error {
+	c := &compiler{w: g.world, facts: g.facts, doc: doc, views: make(map[string]*view), rules: make(map[string]*choiceNode)}
+	used := make([]bool, len(g.domain.Actions))
+	for _, a := range g.ops.action {
+		used[a] = true
+	}
+	g.actions = make([]actionText, len(g.domain.Actions))
+	for i := range g.domain.Actions {
+		if !used[i] {
+			continue
+		}
+		if err := g.compileAction(c, i); err != nil {
+			return fmt.Errorf("action %s: %w", g.domain.Actions[i].RawName, err)
+		}
+	}
+	intro, err := c.nonterminal("intro", newScope(nil))
+	if err != nil {
+		return err
+	}
+	g.commands = &commandTable{intro: intro}
+	return g.commands.fill(g)
+}
+
+func (g *Game) compileAction(c *compiler, i int) error {
+	a := &g.domain.Actions[i]
+	wording, ok := c.doc.Actions[a.Name]
+	if !ok {
+		return fmt.Errorf("the grammar does not have this action")
+	}
+	t := &g.actions[i]
+	t.name = a.RawName
+	var bound []grammar.Placeholder
+	for _, p := range a.Params {
+		bound = append(bound, grammar.Placeholder{Name: strings.Trim(p.Name, "?"), Type: p.Type})
+		t.foreign = append(t.foreign, p.Type)
+	}
+	sc := newScope(bound)
+	if len(bound) > maxSlots {
+		return fmt.Errorf("it has %d parameters, at most %d are supported", len(bound), maxSlots)
+	}
+	var err error
+	if t.template, err = c.sequence(wording.Template, sc); err != nil {
+		return fmt.Errorf("template: %w", err)
+	}
+	if t.feedback, err = c.sequence(wording.Feedback, sc); err != nil {
+		return fmt.Errorf("feedback: %w", err)
+	}
+	return nil
+}
+
+// params copies an operator's arguments for rendering, with parameters of another type marked.
+func (g *Game) params(op int, out []uint16) []uint16 {
+	types := g.actions[g.ops.action[op]].foreign
+	for i, e := range g.ops.argsOf(op) {
+		if g.entities[e].typ != types[i] {
+			e |= foreign
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// fill renders the commands of all operators and sorts them. Operators that differ only in what their
+// template does not read share one rendering.
+func (t *commandTable) fill(g *Game) error {
+	uses := make([]usage, len(g.actions))
+	for i := range g.actions {
+		if g.actions[i].template != nil {
+			uses[i] = usageOf(g.actions[i].template, len(g.actions[i].foreign))
+		}
+	}
+	r := &renderer{g: g}
+	byText := make(map[string]int32)
+	memo := make(map[commandKey]int32)
+	var texts []string
+	var params []uint16
+	for op := range g.ops.len() {
+		use := &uses[g.ops.action[op]]
+		if use.dynamic {
+			g.ops.cmd[op] = -1
+			t.live = append(t.live, int32(op))
+			continue
+		}
+		params = g.params(op, params[:0])
+		key := use.key(g.ops.action[op], params)
+		id, ok := memo[key]
+		if !ok || use.wide {
+			text, err := g.commandText(r, op, params)
+			if err != nil {
+				return err
+			}
+			if id, ok = byText[text]; !ok {
+				id = int32(len(texts))
+				byText[text] = id
+				texts = append(texts, text)
+			}
+			memo[key] = id
+		}
+		g.ops.cmd[op] = id
+	}
+	t.sort(g, texts)
+	return nil
+}
+
+// sort numbers the commands by their text.
+func (t *commandTable) sort(g *Game, texts []string) {
+	order := make([]int32, len(texts))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(texts[a], texts[b]) })
+	number := make([]int32, len(texts))
+	t.text = make([]string, len(texts))
+	t.index = make(map[string]int, len(texts))
+	for n, old := range order {
+		number[old] = int32(n)
+		t.text[n] = texts[old]
+		t.index[texts[old]] = n
+	}
+	count := make([]int32, len(texts))
+	for i, c := range g.ops.cmd {
+		if c >= 0 {
+			g.ops.cmd[i] = number[c]
+			count[number[c]]++
+		}
+	}
+	all := make([]int32, 0, len(g.ops.cmd))
+	t.ops = make([][]int32, len(texts))
+	for i, n := range count {
+		at := len(all)
+		all = all[:at+int(n)]
+		t.ops[i] = all[at:at:len(all)]
+	}
+	for op, c := range g.ops.cmd {
+		if c >= 0 {
+			t.ops[c] = append(t.ops[c], int32(op))
+		}
+	}
+}
+
+// commandText is the text of an operator's command in the renderer's state.
+func (g *Game) commandText(r *renderer, op int, params []uint16) (string, error) {
+	text, err := r.text(g.actions[g.ops.action[op]].template, params)
+	if err == nil && strings.ContainsAny(text, "{}") {
+		err = fmt.Errorf("command %q has a brace in it, which the original would format once more", text)
+	}
+	if err != nil {
+		return "", fmt.Errorf("template of %s: %w", g.actions[g.ops.action[op]].name, err)
+	}
+	return text, nil
+}
+
+// commandKey identifies a rendering by action and the parameters that the template reads.
+type commandKey struct {
+	action uint16
+	params [4]uint16
+}
+
+// usage is what a text reads.
+type usage struct {
+	dynamic bool  // facts that change
+	slots   []int // parameters
+	wide    bool  // more parameters than a key holds
+	seen    map[*choiceNode]bool
+}
+
+func (u *usage) key(action uint16, params []uint16) commandKey {
+	k := commandKey{action: action}
+	if !u.wide {
+		for i, s := range u.slots {
+			k.params[i] = params[s]
+		}
+	}
+	return k
+}
+
+// usageOf walks a template. A query that binds something reads every parameter, as it may take none of
+// them again.
+func usageOf(n node, nparams int) usage {
+	u := usage{seen: make(map[*choiceNode]bool)}
+	u.walk(n, nparams)
+	slices.Sort(u.slots)
+	u.slots = slices.Compact(u.slots)
+	u.wide = len(u.slots) > len(commandKey{}.params)
+	return u
+}
+
+func (u *usage) slot(s, nparams int) {
+	if s < nparams {
+		u.slots = append(u.slots, s)
+	}
+}
+
+func (u *usage) walk(n node, nparams int) {
+	switch n := n.(type) {
+	case attrNode:
+		u.slot(n.slot, nparams)
+	case *exprNode:
+		u.expr(n.e, nparams)
+	case seqNode:
+		for _, m := range n {
+			u.walk(m, nparams)
+		}
+	case *choiceNode:
+		if u.seen[n] {
+			return
+		}
+		u.seen[n] = true
+		for _, r := range n.rules {
+			if r.cond != nil {
+				u.query(r.cond, nparams)
+			}
+			u.walk(r.body, nparams)
+		}
+	case *eachNode:
+		u.query(n.query, nparams)
+		u.walk(n.body, nparams)
+	case *listNode:
+		u.query(n.query, nparams)
+		for _, m := range []node{n.body, n.empty, n.sep, n.last} {
+			u.walk(m, nparams)
+		}
+	}
+}
+
+func (u *usage) expr(e *expr, nparams int) {
+	if e == nil {
+		return
+	}
+	if e.kind == grammar.Name || e.kind == grammar.Attr {
+		u.slot(e.slot, nparams)
+	}
+	u.expr(e.a, nparams)
+	u.expr(e.b, nparams)
+}
+
+func (u *usage) query(q *query, nparams int) {
+	if q.width > 0 {
+		for s := range nparams {
+			u.slot(s, nparams)
+		}
+	}
+	for _, c := range q.conjuncts {
+		u.dynamic = u.dynamic || c.dynamic
+		for _, s := range c.slots {
+			u.slot(s, nparams)
+		}
+	}
+}
