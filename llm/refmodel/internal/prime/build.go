@@ -1,0 +1,194 @@
+package prime
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hindsightrl/harness/llm/refmodel/internal/ngram"
+	"github.com/hindsightrl/harness/llm/refmodel/internal/vocab"
+)
+
+// Tie says that experts whose task has the word From use the word To in their commands.
+type Tie struct{ From, To int32 }
+
+// Tables are all that the model knows before it reads a context.
+type Tables struct {
+	Vocabulary []byte // vocab.Format
+	NGrams     []byte // ngram.Counts.Encode
+	Ties       []Tie  // by rising From, the closest first
+	Hash       string // of the above: 12 hex digits
+}
+
+// Build makes tables. It is deterministic: equal transcripts give equal tables.
+func Build(ts []Transcript) (*Tables, error) {
+	if len(ts) == 0 {
+		return nil, errors.New("build tables: no transcripts")
+	}
+	list := words(ts)
+	v, err := vocab.New(list)
+	if err != nil {
+		return nil, fmt.Errorf("build tables: %w", err)
+	}
+	var counts ngram.Counts
+	for _, t := range ts {
+		seq := v.Append([]int32{vocab.Assistant}, t.Response, false)
+		counts.Add(append(seq, vocab.EOS))
+	}
+	counts.Prune(2, 2)
+	return &Tables{Vocabulary: vocab.Format(list), NGrams: counts.Encode(), Ties: ties(v, ts)}, nil
+}
+
+// Limits of a tie: how many tasks have to show it, how often the command word goes with the task word,
+// how much more often than without it, and how many words a word is tied to.
+const (
+	tieTasks = 3
+	tieShare = 0.6
+	tieLift  = 2.5
+	tieMost  = 4
+)
+
+// ties finds, for each content word of a task, the words that commands for such tasks have and other
+// commands have not.
+func ties(v *vocab.Vocab, ts []Transcript) []Tie {
+	commands := map[string]map[int32]bool{}
+	for _, t := range ts {
+		if commands[t.Task] == nil {
+			commands[t.Task] = map[int32]bool{}
+		}
+		addContent(v, commands[t.Task], t.Action)
+	}
+	tasks := slices.Sorted(maps.Keys(commands))
+	with := map[int32]int{}
+	all := map[int32]int{}
+	pair := map[Tie]int{}
+	for _, task := range tasks {
+		said := map[int32]bool{}
+		addContent(v, said, task)
+		for to := range commands[task] {
+			all[to]++
+		}
+		for from := range said {
+			with[from]++
+			for to := range commands[task] {
+				if !said[to] {
+					pair[Tie{from, to}]++
+				}
+			}
+		}
+	}
+	lift := func(t Tie) float64 {
+		return float64(pair[t]) / float64(with[t.From]) * float64(len(tasks)) / float64(all[t.To])
+	}
+	var found []Tie
+	for t, n := range pair {
+		if n >= tieTasks && float64(n) >= tieShare*float64(with[t.From]) && lift(t) >= tieLift {
+			found = append(found, t)
+		}
+	}
+	slices.SortFunc(found, func(a, b Tie) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(lift(b), lift(a)), cmp.Compare(a.To, b.To))
+	})
+	return spread(v, first(found))
+}
+
+// addContent adds the classes of a text's content words.
+func addContent(v *vocab.Vocab, set map[int32]bool, text string) {
+	for _, id := range v.Append(nil, " "+strings.ToLower(text), false) {
+		if v.Flags(id)&vocab.Content != 0 {
+			set[v.Class(id)] = true
+		}
+	}
+}
+
+// first keeps each word's closest ties.
+func first(sorted []Tie) (out []Tie) {
+	n := 0
+	for i, t := range sorted {
+		if i > 0 && sorted[i-1].From != t.From {
+			n = 0
+		}
+		if n++; n <= tieMost {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// spread gives each token of a class the ties of its class.
+func spread(v *vocab.Vocab, classes []Tie) (out []Tie) {
+	for id := range int32(v.Size()) {
+		for _, t := range classes {
+			if t.From == v.Class(id) {
+				out = append(out, Tie{id, t.To})
+			}
+		}
+	}
+	return out
+}
+
+// Pack writes tables as one gzipped file: a JSON line with the sizes, then the parts.
+func (t *Tables) Pack() ([]byte, error) {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(t.body()); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+type sizes struct{ Vocabulary, NGrams, Ties int }
+
+func (t *Tables) body() []byte {
+	head, _ := json.Marshal(sizes{len(t.Vocabulary), len(t.NGrams), len(t.Ties)})
+	body := append(head, '\n')
+	body = append(body, t.Vocabulary...)
+	body = append(body, t.NGrams...)
+	for _, tie := range t.Ties {
+		body = binary.LittleEndian.AppendUint32(body, uint32(tie.From))
+		body = binary.LittleEndian.AppendUint32(body, uint32(tie.To))
+	}
+	return body
+}
+
+// Unpack reads what Pack wrote and fills Hash.
+func Unpack(data []byte) (*Tables, error) {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("unpack tables: %w", err)
+	}
+	body, err := io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("unpack tables: %w", err)
+	}
+	head, rest, _ := bytes.Cut(body, []byte{'\n'})
+	var n sizes
+	if err := json.Unmarshal(head, &n); err != nil {
+		return nil, fmt.Errorf("unpack tables: header: %w", err)
+	}
+	if n.Vocabulary < 0 || n.NGrams < 0 || n.Ties < 0 || n.Vocabulary+n.NGrams+8*n.Ties != len(rest) {
+		return nil, fmt.Errorf("unpack tables: parts of %+v in %d bytes", n, len(rest))
+	}
+	sum := sha256.Sum256(body)
+	t := &Tables{Vocabulary: rest[:n.Vocabulary], NGrams: rest[n.Vocabulary : n.Vocabulary+n.NGrams], Hash: hex.EncodeToString(sum[:6])}
+	for p := rest[n.Vocabulary+n.NGrams:]; len(p) > 0; p = p[8:] {
+		t.Ties = append(t.Ties, Tie{int32(binary.LittleEndian.Uint32(p)), int32(binary.LittleEndian.Uint32(p[4:]))})
+	}
+	return t, nil
+}

@@ -1,0 +1,106 @@
+package prime
+
+import (
+	_ "embed" // words that no transcript needs to contain
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hindsightrl/harness/llm/refmodel/internal/vocab"
+)
+
+// wordList holds words of households, shops and plain English, so that texts beyond the transcripts
+// are not spelled byte by byte.
+//
+//go:embed words.txt
+var wordList string
+
+// fixed are tokens that a pattern would not find, with their flags.
+var fixed = []vocab.Word{
+	{Text: "<think>"}, {Text: "</think>"}, {Text: "<action>", Flags: vocab.Open}, {Text: "</action>", Flags: vocab.Close},
+	{Text: " '", Flags: vocab.Open}, {Text: "['", Flags: vocab.Open}, {Text: " ['", Flags: vocab.Open}, {Text: " \"", Flags: vocab.Open},
+	{Text: "('", Flags: vocab.Open}, {Text: " (", Flags: 0}, {Text: " `", Flags: vocab.Open}, {Text: "\n\n", Flags: vocab.Close},
+	{Text: ". ", Flags: 0}, {Text: "-= "}, {Text: " =-"}, {Text: " <think>"}, {Text: " </think>"}, {Text: " <action>"}, {Text: " </action>"},
+	{Text: "search["}, {Text: "click["}, {Text: " -"}, {Text: " ["}, {Text: " <"}, {Text: "n't"}, {Text: "'s"}, {Text: "'ll"}, {Text: "'re"}, {Text: "'ve"},
+}
+
+var (
+	good = []string{"success", "succeeded", "successful", "successfully", "solved", "won", "achieved", "worked"}
+	bad  = []string{"failed", "failure", "fails", "unsuccessful", "wrong", "invalid", "useless"}
+)
+
+// common are words that say nothing about what a text is about.
+var common = strings.Fields(`the and you are not for with from that this what which when then have has had was were will would
+can could should must may might one two some all any each its his her their your our they them there here into onto out off over
+under about after before again more most other such only same than too very just but nor yet now new old who how why where been
+being does did done doing see saw look looking need needs take`)
+
+var pattern = regexp.MustCompile(` ?[A-Za-z]+| ?[0-9]{1,2}`)
+
+// words chooses the vocabulary: the fixed tokens, every word of the list and of the transcripts in its
+// forms with and without a space before it, and small numbers.
+func words(ts []Transcript) []vocab.Word {
+	count := map[string]int{}
+	inPrompts := map[string]int{}
+	for _, t := range ts {
+		seen := map[string]bool{}
+		for _, w := range pattern.FindAllString(t.Prompt+"\n"+t.Response, -1) {
+			w = strings.TrimPrefix(w, " ")
+			count[w]++
+			seen[strings.ToLower(w)] = true
+		}
+		for w := range seen {
+			inPrompts[w]++
+		}
+	}
+	for _, w := range strings.Fields(wordList) {
+		count[w]++
+		count[strings.ToUpper(w[:1])+w[1:]]++
+	}
+	for n := range 100 {
+		count[itoa(n)]++
+	}
+	out := slices.Clone(fixed)
+	known := map[string]bool{}
+	for _, w := range out {
+		known[w.Text] = true
+	}
+	for _, w := range slices.Sorted(maps.Keys(count)) {
+		f := flagsOf(w, inPrompts, len(ts))
+		for _, text := range []string{w, " " + w} {
+			if len(text) > 1 && !known[text] {
+				out = append(out, vocab.Word{Text: text, Flags: f})
+				known[text] = true
+			}
+		}
+	}
+	return out
+}
+
+func itoa(n int) string {
+	if n < 10 {
+		return string(rune('0' + n))
+	}
+	return string([]rune{rune('0' + n/10), rune('0' + n%10)})
+}
+
+func flagsOf(w string, inPrompts map[string]int, prompts int) (f vocab.Flags) {
+	if w == "Nothing" { // "Nothing happens." reports failure; "you see nothing" does not
+		return vocab.Bad
+	}
+	w = strings.ToLower(w)
+	switch {
+	case slices.Contains(good, w):
+		return vocab.Good
+	case slices.Contains(bad, w):
+		return vocab.Bad
+	case w[0] <= '9':
+		return vocab.Number
+	case len(w) < 3 && w != "cd" && w != "tv" || slices.Contains(common, w):
+		return 0
+	case 2*inPrompts[w] > prompts:
+		return 0 // in most prompts: the wording of the template
+	}
+	return vocab.Content
+}

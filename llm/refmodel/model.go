@@ -1,0 +1,193 @@
+package refmodel
+
+import (
+	"context"
+	_ "embed" // the tables
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/llm"
+	"github.com/hindsightrl/harness/llm/refmodel/internal/ngram"
+	"github.com/hindsightrl/harness/llm/refmodel/internal/prime"
+	"github.com/hindsightrl/harness/llm/refmodel/internal/vocab"
+)
+
+//go:generate go run ./gen -o tables.bin corpus.jsonl.gz
+
+//go:embed tables.bin
+var tables []byte
+
+//go:embed fitted.json
+var fitted []byte
+
+// Config sets a model's limits. The zero value is usable.
+type Config struct {
+	// ContextLength bounds prompt and response together, in tokens; 0 means 32,768.
+	ContextLength int
+	// MaxTokens is the length of a response where a request sets none; 0 means 512.
+	MaxTokens int
+}
+
+// Validate reports a limit that no request could meet.
+func (c Config) Validate() error {
+	if c.ContextLength < 0 || c.MaxTokens < 0 {
+		return fmt.Errorf("reference model: context length %d and max tokens %d must not be negative", c.ContextLength, c.MaxTokens)
+	}
+	return nil
+}
+
+// Model is the reference model. It is immutable and safe for concurrent use: calls share nothing but
+// read-only tables, so there is no queue and no lock, and as many run at once as there are processors.
+type Model struct {
+	cfg         Config
+	info        llm.ModelInfo
+	vocab       *vocab.Vocab
+	static      *ngram.Table
+	traits      []trait
+	ties        []int32 // classes tied to a token, by trait.tieStart … tieEnd
+	openAction  int32
+	closeAction int32
+	openThink   int32
+	closeThink  int32
+	params      params
+	topicWeight [2][maxTopic + 1]float64
+	windows     sync.Pool // *window
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// trait is what reading a token needs, side by side in memory.
+type trait struct {
+	class            int32
+	tieStart, tieEnd uint16
+	flags            vocab.Flags
+}
+
+// New opens the model with the embedded tables.
+func New(cfg Config) (*Model, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return open(cfg, tables)
+}
+
+// open decodes tables. It takes tens of milliseconds.
+func open(cfg Config, data []byte) (*Model, error) {
+	if cfg.ContextLength == 0 {
+		cfg.ContextLength = 32768
+	}
+	if cfg.MaxTokens == 0 {
+		cfg.MaxTokens = 512
+	}
+	t, err := prime.Unpack(data)
+	if err != nil {
+		return nil, fmt.Errorf("open reference model: %w", err)
+	}
+	m := &Model{cfg: cfg}
+	if m.vocab, err = vocab.Parse(t.Vocabulary); err != nil {
+		return nil, fmt.Errorf("open reference model: %w", err)
+	}
+	if m.static, err = ngram.Load(t.NGrams, m.vocab.Size()); err != nil {
+		return nil, fmt.Errorf("open reference model: %w", err)
+	}
+	if err := json.Unmarshal(fitted, &m.params); err != nil {
+		return nil, fmt.Errorf("open reference model: constants: %w", err)
+	}
+	m.readTraits(t.Ties)
+	m.raiseTopics()
+	m.openAction, m.closeAction = m.vocab.Lookup("<action>"), m.vocab.Lookup("</action>")
+	m.openThink, m.closeThink = m.vocab.Lookup("<think>"), m.vocab.Lookup("</think>")
+	m.info = llm.ModelInfo{
+		Name: "refmodel", Engine: "refmodel", Version: algorithm + "-" + t.Hash,
+		VocabSize: m.vocab.Size(), ContextLength: cfg.ContextLength, BOS: -1, EOS: vocab.EOS,
+	}
+	m.windows.New = func() any { return newWindow(m) }
+	return m, nil
+}
+
+func (m *Model) readTraits(ties []prime.Tie) {
+	m.traits = make([]trait, m.vocab.Size())
+	at := 0
+	for id := range m.traits {
+		t := &m.traits[id]
+		t.class, t.flags = m.vocab.Class(int32(id)), m.vocab.Flags(int32(id))
+		t.tieStart = uint16(len(m.ties))
+		for ; at < len(ties) && ties[at].From == int32(id); at++ {
+			m.ties = append(m.ties, m.vocab.Class(ties[at].To))
+		}
+		t.tieEnd = uint16(len(m.ties))
+	}
+}
+
+func (m *Model) raiseTopics() {
+	for i := range m.topicWeight {
+		for q := range m.topicWeight[i] {
+			m.topicWeight[i][q] = math.Pow(m.params.Topic[i], float64(q)/4)
+		}
+	}
+}
+
+// Info describes the model. Version changes whenever a number could: it names the arithmetic and the
+// hash of the tables.
+func (m *Model) Info() llm.ModelInfo { return m.info }
+
+// Tokenize turns text into ids. With special set, role markers in the text become role tokens.
+func (m *Model) Tokenize(text string, special bool) ([]int32, error) {
+	return m.vocab.Append(make([]int32, 0, len(text)/3+1), text, special), nil
+}
+
+// TokenBytes is the exact text of one token; the end of a turn has none. The caller must not change it.
+func (m *Model) TokenBytes(id int32) []byte { return m.vocab.Bytes(id) }
+
+// Render puts each message between its role's token and the end-of-turn token, and the assistant's
+// token last. Role markers inside a message stay text. An unknown role is an error.
+func (m *Model) Render(messages []harness.Message) ([]int32, error) {
+	var ids []int32
+	for i, msg := range messages {
+		role, known := roles[msg.Role]
+		if !known {
+			return nil, errext.WithHint(fmt.Errorf("render message %d: unknown role %q", i, msg.Role),
+				"the roles are system, user and assistant")
+		}
+		ids = append(ids, role)
+		ids = m.vocab.Append(ids, msg.Content, false)
+		ids = append(ids, vocab.EOS)
+	}
+	return append(ids, vocab.Assistant), nil
+}
+
+var roles = map[string]int32{"system": vocab.System, "user": vocab.User, "assistant": vocab.Assistant}
+
+var errTooLong = errors.New("the text is longer than the context")
+
+// open puts a window over a prefix. The caller returns it to the pool.
+func (m *Model) window(ctx context.Context, op string, prefix []int32, more int) (*window, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if n := len(prefix) + more; n > m.cfg.ContextLength {
+		err := fmt.Errorf("%s: %w: %d tokens, context of %d", op, errTooLong, n, m.cfg.ContextLength)
+		return nil, harness.FailFinal(harness.FailAgent, op, errext.WithHint(err, "shorten the prompt or raise the context length"))
+	}
+	if err := m.check(op, prefix); err != nil {
+		return nil, err
+	}
+	w := m.windows.Get().(*window)
+	w.reset(prefix)
+	return w, nil
+}
+
+// check reports the first id that is none of the model's.
+func (m *Model) check(op string, ids []int32) error {
+	for i, id := range ids {
+		if id < 0 || int(id) >= len(m.traits) {
+			return harness.FailFinal(harness.FailAgent, op, fmt.Errorf("%s: token %d is %d, the vocabulary has %d", op, i, id, len(m.traits)))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package refmodel
+
+import (
+	"github.com/hindsightrl/harness/llm/refmodel/internal/ngram"
+	"github.com/hindsightrl/harness/llm/refmodel/internal/vocab"
+)
+
+// window is a context as the model reads it: the tokens with, for each, the place where its class
+// occurred last, and what a prediction needs to know about the text so far. A window belongs to one
+// goroutine at a time; windows are pooled, so that a call allocates next to nothing.
+type window struct {
+	m    *Model
+	ids  []int32
+	prev []int32 // by position: the latest earlier position of the same class, -1 for none
+	head []int32 // by class: latest position + 1
+	cue  []int32 // positions of reports of success or failure, in order
+	next []int32 // by position: number of reports up to and with it
+
+	static   ngram.Context
+	topic    []uint8 // by class: quarters that the word counts as a topic
+	response int     // where the response begins: after the last Assistant marker, else 0
+	doubt    int     // reports of failure right before the response
+	closer   int32   // ends the tag that is open in the response, -1 for none
+
+	follow []follower // what the copying part expects next
+	slot   []int32    // by token: index in follow + 1, 0 for none
+	weight float64    // Σ follow[i].weight
+	habit  float64    // weight of the static part
+}
+
+// follower is one token that followed an earlier occurrence of the present context.
+type follower struct {
+	id             int32
+	best, sum, bad float64
+	weight         float64 // evidence for the token
+	static         float64 // its probability in the static part
+}
+
+func newWindow(m *Model) *window {
+	n := m.vocab.Size()
+	return &window{m: m, head: make([]int32, n), topic: make([]uint8, n), slot: make([]int32, n)}
+}
+
+// reset empties the window and reads a prefix.
+func (w *window) reset(prefix []int32) {
+	clear(w.head)
+	clear(w.topic)
+	w.ids, w.prev, w.next = w.ids[:0], w.prev[:0], w.next[:0]
+	w.cue = w.cue[:0]
+	w.response, w.doubt, w.closer = 0, 0, -1
+	start := lastMarker(prefix)
+	for _, id := range prefix[:start] {
+		w.link(id)
+	}
+	if start > 0 {
+		w.begin()
+	}
+	for _, id := range prefix[start:] {
+		w.link(id)
+		w.notice(id)
+	}
+	w.m.static.Seek(&w.static, w.ids)
+}
+
+// lastMarker returns the position after the last Assistant marker, 0 where there is none.
+func lastMarker(ids []int32) int {
+	for i := len(ids); i > 0; i-- {
+		if ids[i-1] == vocab.Assistant {
+			return i
+		}
+	}
+	return 0
+}
+
+// push appends one token.
+func (w *window) push(id int32) {
+	w.link(id)
+	if id == vocab.Assistant {
+		w.begin()
+	} else {
+		w.notice(id)
+	}
+	w.m.static.Push(&w.static, id)
+}
+
+// link enters a token in the index.
+func (w *window) link(id int32) {
+	t := &w.m.traits[id]
+	n := int32(len(w.ids))
+	w.ids = append(w.ids, id)
+	w.prev = append(w.prev, w.head[t.class]-1)
+	w.head[t.class] = n + 1
+	if t.flags&(vocab.Good|vocab.Bad) != 0 {
+		w.cue = append(w.cue, n)
+	}
+	w.next = append(w.next, int32(len(w.cue)))
+}
+
+// begin starts a response: the last words before it say what it is about, and a report of failure
+// there casts doubt on habits.
+func (w *window) begin() {
+	clear(w.topic)
+	w.response, w.doubt, w.closer = len(w.ids), 0, -1
+	from := max(0, len(w.ids)-hintBack)
+	for _, id := range w.ids[from:] {
+		t := &w.m.traits[id]
+		if t.flags&vocab.Content != 0 {
+			w.raise(id)
+		}
+		if t.flags&vocab.Bad != 0 {
+			w.doubt++
+		}
+	}
+}
+
+// notice lets a token of the response tell what the response is about.
+func (w *window) notice(id int32) {
+	switch id {
+	case w.m.openAction:
+		w.closer = w.m.closeAction
+	case w.m.openThink:
+		w.closer = w.m.closeThink
+	case w.m.closeAction, w.m.closeThink:
+		w.closer = -1
+	}
+	if n := len(w.ids) - 2; n >= w.response && w.m.traits[id].flags&vocab.Number == 0 {
+		if before := w.ids[n]; w.m.traits[before].flags&vocab.Content != 0 {
+			w.raise(before) // "a mug" is a topic; "mug 1" only mentions one
+		}
+	}
+}
+
+// raise makes a word a topic, and lightly so the words that it is tied to.
+func (w *window) raise(id int32) {
+	t := &w.m.traits[id]
+	w.topic[t.class] = topicSaid
+	for _, class := range w.m.ties[t.tieStart:t.tieEnd] {
+		w.topic[class] = max(w.topic[class], topicTied)
+	}
+}
