@@ -44,12 +44,24 @@ func narrowColumn(v []int32) []byte {
 	return out
 }
 
-// floatColumn frames log-probabilities and entropies.
+// floatColumn frames log-probabilities and entropies. The bits of sampled values are noise that zstd
+// shortens by little and at a high price in time, so it is tried only where values repeat (greedy
+// sampling, servers that round).
 func floatColumn(v []float32) []byte {
 	if v == nil {
 		return nil
 	}
-	return frame(words(v), nil)
+	repeats := 0
+	for i := 1; i < len(v); i++ {
+		if v[i] == v[i-1] || v[i] == 0 {
+			repeats++
+		}
+	}
+	raw := words(v)
+	if 4*repeats >= len(v) {
+		return frame(raw, nil)
+	}
+	return append([]byte{codecRaw}, raw...)
 }
 
 // promptColumn frames prompt ids against the ids that the step before left.

@@ -110,7 +110,7 @@ func (s *Store) Episodes(ctx context.Context, runID int64, f Filter) iter.Seq2[E
 		add("g.idx = ?", *f.Group)
 	}
 	text := selectEpisode + "WHERE " + strings.Join(where, " AND ") + " ORDER BY e.id"
-	return query(ctx, s, fmt.Sprintf("read episodes of run %d", runID), text, args, scanEpisode)
+	return query(ctx, s.db, fmt.Sprintf("read episodes of run %d", runID), text, args, scanEpisode)
 }
 
 // Pending lists the episodes of a run that are not closed, in panel order. Those that an interrupted
@@ -141,7 +141,7 @@ func (s *Store) Attempts(ctx context.Context, episode int64) ([]Attempt, error) 
 	text := `SELECT a.id, a.episode_id, a.number, a.state, a.started_ms, coalesce(a.finished_ms, 0), coalesce(a.failure_kind, ''),
 		a.failure_op, a.failure_message, (SELECT count(*) FROM steps s WHERE s.attempt_id = a.id)
 		FROM attempts a WHERE a.episode_id = ? ORDER BY a.number`
-	return collect(query(ctx, s, fmt.Sprintf("read attempts of episode %d", episode), text, []any{episode}, scanAttempt))
+	return collect(query(ctx, s.db, fmt.Sprintf("read attempts of episode %d", episode), text, []any{episode}, scanAttempt))
 }
 
 func scanAttempt(scan func(...any) error) (Attempt, error) {

@@ -55,7 +55,7 @@ func insertEvent(c *conn, run int64, episode any, now int64, kind EventKind, mes
 
 // Events streams a run's log in the order in which it was written.
 func (s *Store) Events(ctx context.Context, runID int64) iter.Seq2[Event, error] {
-	return query(ctx, s, "read events", "SELECT id, run_id, coalesce(episode_id, 0), at_ms, kind, message FROM events WHERE run_id = ? ORDER BY id",
+	return query(ctx, s.db, "read events", "SELECT id, run_id, coalesce(episode_id, 0), at_ms, kind, message FROM events WHERE run_id = ? ORDER BY id",
 		[]any{runID}, func(scan func(...any) error) (Event, error) {
 			var (
 				e       Event

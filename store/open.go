@@ -30,9 +30,9 @@ type Store struct {
 	closeErr  error
 }
 
-// pageSize holds several steps to a page; larger pages cost more per commit, smaller ones more
-// overflow pages for long texts.
-const pageSize = 4096
+// pageSize holds several steps, or one with its tokens; larger pages cost more per commit, smaller ones
+// leave more of each page empty.
+const pageSize = 8192
 
 // Open opens the ledger at path for writing and creates it where there is none. Only one process at
 // a time can: a second one gets ErrWriterActive. The other errors are ErrNotDatabase, ErrForeign,
@@ -91,24 +91,15 @@ func probe(path string, latest int, busy time.Duration) error {
 		return nil
 	case err != nil:
 		return errext.WithHint(fmt.Errorf("%w: %w", ErrReadOnly, err), "check the path and its permissions")
-	case st.IsDir():
-		return errext.WithHint(fmt.Errorf("%w: it is a folder", ErrNotDatabase), "name a file inside the folder")
-	case !st.Mode().IsRegular():
-		return errext.WithHint(fmt.Errorf("%w: it is no regular file", ErrNotDatabase), "name a regular file")
-	case st.Size() == 0:
+	case st.Mode().IsRegular() && st.Size() == 0:
 		return nil
 	}
-	c, err := openConn(path, readerParams(busy, false))
-	if err != nil {
-		return classify(err)
+	id, err := identify(path, busy, false)
+	if errors.Is(err, ErrReadOnly) {
+		return nil // to be told apart from a missing permission when the file is opened for writing
 	}
-	id, err := readIdentity(c)
-	err = errors.Join(err, c.close())
-	if err != nil {
+	if err != nil || id.empty() {
 		return err
-	}
-	if id.empty() {
-		return nil
 	}
 	return id.check(latest)
 }
@@ -130,62 +121,6 @@ func openWriter(path string, cfg Config, all []migration) (*conn, error) {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
-}
-
-// OpenReadOnly opens an existing ledger for reading, also while another process writes it. On a
-// read-only medium it takes the file as unchanging. Errors: ErrNoLedger, ErrNotDatabase, ErrForeign,
-// ErrNewer, ErrOutdated, ErrReadOnly (no permission), ErrBusy, ErrDamaged, ErrIO, each with a hint.
-func OpenReadOnly(ctx context.Context, path string) (*Store, error) {
-	s, err := openReadOnly(ctx, path)
-	if err != nil {
-		return nil, fmt.Errorf("open ledger %q for reading: %w", path, err)
-	}
-	return s, nil
-}
-
-func openReadOnly(ctx context.Context, path string) (*Store, error) {
-	all, err := loadMigrations(embedded)
-	if err != nil {
-		return nil, err
-	}
-	const missing = "check the path; a run creates its ledger when it starts"
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, errext.WithHint(ErrNoLedger, missing)
-	}
-	cfg := Config{}.withDefaults()
-	if err := probe(path, len(all), cfg.BusyTimeout); err != nil {
-		return nil, err
-	}
-	c, err := openConn(path, readerParams(cfg.BusyTimeout, false))
-	if err != nil {
-		return nil, classify(err)
-	}
-	id, err := readIdentity(c)
-	if err = errors.Join(err, c.close()); err != nil {
-		return nil, err
-	}
-	switch {
-	case id.empty():
-		return nil, errext.WithHint(fmt.Errorf("%w: the file is empty", ErrNoLedger), missing)
-	case id.version < int64(len(all)):
-		return nil, errext.WithHint(fmt.Errorf("%w: schema %d, this is %d", ErrOutdated, id.version, len(all)),
-			"run `harness db migrate` on it once; it brings the tables up to date and keeps every row")
-	}
-	db, err := openReaders(ctx, path, cfg, false)
-	if err != nil {
-		return nil, err
-	}
-	return &Store{path: path, cfg: cfg, db: db}, nil
-}
-
-func openReaders(ctx context.Context, path string, cfg Config, immutable bool) (*sql.DB, error) {
-	db := sql.OpenDB(connector{dsn(path, readerParams(cfg.BusyTimeout, immutable))})
-	db.SetMaxOpenConns(cfg.Readers)
-	db.SetMaxIdleConns(cfg.Readers)
-	if err := db.PingContext(ctx); err != nil {
-		return nil, errors.Join(classify(err), db.Close())
-	}
-	return db, nil
 }
 
 // Path is the file that Open was given.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"iter"
@@ -22,12 +23,28 @@ func (s *Store) now() int64 {
 	return s.cfg.Now().UnixMilli()
 }
 
+// querier is a pool or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// snapshot runs f inside one read transaction, so that all it reads is of one moment.
+func (s *Store) snapshot(ctx context.Context, f func(querier) error) error {
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return classify(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	return f(tx)
+}
+
 // query streams the rows of a statement. The rows hold a read transaction, so a consumer should not
 // dawdle while a run writes: the write-ahead log cannot be reused meanwhile.
-func query[T any](ctx context.Context, s *Store, op, text string, args []any, scan func(func(...any) error) (T, error)) iter.Seq2[T, error] {
+func query[T any](ctx context.Context, q querier, op, text string, args []any, scan func(func(...any) error) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
-		rows, err := s.db.QueryContext(ctx, text, args...)
+		rows, err := q.QueryContext(ctx, text, args...)
 		if err != nil {
 			yield(zero, fmt.Errorf("%s: %w", op, classify(err)))
 			return

@@ -124,15 +124,15 @@ func openAttempt(c *conn, run, episode, now int64) (id, number int64, reopened b
 
 // resume reads back what an attempt holds and readies it for the next step.
 func (s *Store) resume(ctx context.Context, a *attempt) ([]harness.Step, error) {
-	var steps []harness.Step
-	for st, err := range s.steps(ctx, a.id, &a.carry) {
+	var all []harness.Step
+	for st, err := range steps(ctx, s.db, a.id, &a.carry) {
 		if err != nil {
 			return nil, err
 		}
 		a.note(&st)
-		steps = append(steps, st)
+		all = append(all, st)
 	}
-	return steps, nil
+	return all, nil
 }
 
 // Step appends a step. It returns once the attempt's previous step is durable, so that at most one

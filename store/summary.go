@@ -60,7 +60,7 @@ func (c *Counts) targets() []any {
 func (s *Store) Runs(ctx context.Context) ([]RunSummary, error) {
 	text := strings.Replace(selectRun, " FROM runs r", ", "+countColumns+" FROM runs r", 1) +
 		"LEFT JOIN episodes e ON e.run_id = r.id GROUP BY r.id ORDER BY r.id"
-	return collect(query(ctx, s, "list runs", text, nil, func(scan func(...any) error) (RunSummary, error) {
+	return collect(query(ctx, s.db, "list runs", text, nil, func(scan func(...any) error) (RunSummary, error) {
 		var sum RunSummary
 		run, err := scanRun(func(to ...any) error { return scan(append(to, sum.Counts.targets()...)...) })
 		sum.Run = run
@@ -72,7 +72,7 @@ func (s *Store) Runs(ctx context.Context) ([]RunSummary, error) {
 func (s *Store) Summary(ctx context.Context, runID int64) ([]SummaryRow, error) {
 	from := ` FROM episodes e JOIN groups g ON g.id = e.group_id JOIN tasks t ON t.id = g.task_id WHERE e.run_id = ?`
 	op := fmt.Sprintf("summarise run %d", runID)
-	rows, err := collect(query(ctx, s, op, "SELECT t.env, t.type, "+countColumns+from+" GROUP BY t.env, t.type ORDER BY t.env, t.type",
+	rows, err := collect(query(ctx, s.db, op, "SELECT t.env, t.type, "+countColumns+from+" GROUP BY t.env, t.type ORDER BY t.env, t.type",
 		[]any{runID}, func(scan func(...any) error) (SummaryRow, error) {
 			r := SummaryRow{Stops: make(map[harness.StopReason]int)}
 			err := scan(append([]any{&r.Env, &r.Type}, r.targets()...)...)
@@ -90,7 +90,7 @@ func (s *Store) Summary(ctx context.Context, runID int64) ([]SummaryRow, error) 
 		reason    harness.StopReason
 		n         int
 	}
-	stops := query(ctx, s, op, "SELECT t.env, t.type, e.stop, count(*)"+from+" AND e.stop IS NOT NULL GROUP BY t.env, t.type, e.stop",
+	stops := query(ctx, s.db, op, "SELECT t.env, t.type, e.stop, count(*)"+from+" AND e.stop IS NOT NULL GROUP BY t.env, t.type, e.stop",
 		[]any{runID}, func(scan func(...any) error) (st stop, err error) {
 			err = scan(&st.env, &st.kind, &st.reason, &st.n)
 			return st, err
@@ -119,7 +119,7 @@ func (s *Store) Failures(ctx context.Context, runID int64) ([]FailureCount, erro
 	text := `SELECT a.failure_kind, count(DISTINCT CASE WHEN e.attempt_id = a.id THEN e.id END), count(*)
 		FROM attempts a JOIN episodes e ON e.id = a.episode_id
 		WHERE e.run_id = ? AND a.state = 'failed' GROUP BY a.failure_kind ORDER BY a.failure_kind`
-	return collect(query(ctx, s, fmt.Sprintf("count failures of run %d", runID), text, []any{runID},
+	return collect(query(ctx, s.db, fmt.Sprintf("count failures of run %d", runID), text, []any{runID},
 		func(scan func(...any) error) (f FailureCount, err error) {
 			err = scan(&f.Kind, &f.Episodes, &f.Attempts)
 			return f, err
@@ -131,5 +131,5 @@ func (s *Store) FailedAttempts(ctx context.Context, runID int64) iter.Seq2[Attem
 	text := `SELECT a.id, a.episode_id, a.number, a.state, a.started_ms, coalesce(a.finished_ms, 0), coalesce(a.failure_kind, ''),
 		a.failure_op, a.failure_message, (SELECT count(*) FROM steps s WHERE s.attempt_id = a.id)
 		FROM attempts a JOIN episodes e ON e.id = a.episode_id WHERE e.run_id = ? AND a.state = 'failed' ORDER BY a.id`
-	return query(ctx, s, fmt.Sprintf("read failed attempts of run %d", runID), text, []any{runID}, scanAttempt)
+	return query(ctx, s.db, fmt.Sprintf("read failed attempts of run %d", runID), text, []any{runID}, scanAttempt)
 }
