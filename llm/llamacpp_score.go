@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
@@ -41,18 +42,11 @@ func (c *LlamaCpp) Score(ctx context.Context, req ScoreRequest) (Score, error) {
 	ids := make([]int32, 0, len(req.Prefix)+n)
 	ids = append(ids, req.Prefix...)
 	for i, tok := range req.Continuation {
-		top, err := c.scoreToken(ctx, ids, tok, min(vocab, max(llamaFirstProbs, req.TopLogprobs)), vocab, n-i, &sc)
+		top, at, err := c.scoreToken(ctx, ids, tok, min(vocab, max(llamaFirstProbs, req.TopLogprobs)), vocab, n-i, &sc)
 		if err != nil {
 			return Score{}, fmt.Errorf("token %d of %d: %w", i, n, err)
 		}
-		for _, t := range top {
-			if t.ID == tok {
-				sc.Logprobs[i] = t.Logprob
-			}
-		}
-		if err := checkLogprob(i, tok, sc.Logprobs[i]); err != nil {
-			return Score{}, failServer("score", err)
-		}
+		sc.Logprobs[i] = top[at].Logprob
 		if req.TopLogprobs > 0 {
 			sc.Top[i] = sortTop(top, req.TopLogprobs)
 		}
@@ -62,16 +56,17 @@ func (c *LlamaCpp) Score(ctx context.Context, req ScoreRequest) (Score, error) {
 	return sc, nil
 }
 
-// scoreToken returns alternatives that contain tok. left is how many tokens are unscored, this one
+// scoreToken returns alternatives and where tok stands among them. left is how many tokens are unscored, this one
 // included: each needs a request at least.
-func (c *LlamaCpp) scoreToken(ctx context.Context, ids []int32, tok int32, first, vocab, left int, sc *Score) ([]TokenLogprob, error) {
+func (c *LlamaCpp) scoreToken(ctx context.Context, ids []int32, tok int32, first, vocab, left int, sc *Score) ([]TokenLogprob, int, error) {
 	for _, n := range []int{first, vocab} {
 		if sc.Calls+left > c.cfg.MaxScoreCalls {
-			return nil, c.tooMany(sc.Calls+left, sc.Calls)
+			return nil, 0, c.tooMany(sc.Calls+left, sc.Calls)
 		}
 		body := llamaRequestOf(ids, Sampling{Temperature: 1, TopP: 1, MaxTokens: 1})
 		body.NProbs, body.CachePrompt = n, c.cfg.ReusePrompt
 		var smp sample
+		at := -1
 		out, err := c.call(ctx, request{op: "score", method: http.MethodPost, path: "/completion", body: body, decode: func(b []byte) error {
 			smp = newSample()
 			if err := parseLlama(b, &smp); err != nil {
@@ -83,23 +78,24 @@ func (c *LlamaCpp) scoreToken(ctx context.Context, ids []int32, tok int32, first
 			if len(smp.top) != 1 {
 				return badReply("alternatives at %d positions, asked for 1", len(smp.top))
 			}
-			return nil
+			if at = slices.IndexFunc(smp.top[0], func(t TokenLogprob) bool { return t.ID == tok }); at < 0 {
+				return nil
+			}
+			return checkLogprob(len(ids), tok, smp.top[0][at].Logprob)
 		}})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		sc.Calls++
 		sc.Latency += out.latency
-		for _, t := range smp.top[0] {
-			if t.ID == tok {
-				return smp.top[0], nil
-			}
+		if at >= 0 {
+			return smp.top[0], at, nil
 		}
 		if n == vocab {
 			break
 		}
 	}
-	return nil, failServer("score", badReply("token %d is not among all %d of the vocabulary", tok, vocab))
+	return nil, 0, failServer("score", badReply("token %d is not among all %d of the vocabulary", tok, vocab))
 }
 
 func (c *LlamaCpp) tooMany(need, spent int) error {

@@ -129,7 +129,9 @@ func (r *Report) OK() bool {
 // String prints the report as a table, then the findings, then what the pipeline can and cannot do.
 func (r *Report) String() string {
 	var b strings.Builder
-	row := func(name, format string, args ...any) { fmt.Fprintf(&b, "%-22s %s\n", name, fmt.Sprintf(format, args...)) }
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-22s %s\n", name, fmt.Sprintf(format, args...))
+	}
 	yes := func(ok bool) string { return pick(ok, "yes", "no") }
 	row("engine", "%s %s", r.Engine, or(r.Version, "(version not told)"))
 	row("model", "%s", r.Model)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/hindsightrl/harness"
 )
 
@@ -21,7 +23,7 @@ type session struct {
 	engine string
 	fetch  func(ctx context.Context) (Identity, error)
 
-	mu      sync.Mutex
+	asking  *semaphore.Weighted // one caller at a time fetches the first identity
 	pinned  atomic.Pointer[Identity]
 	swapped atomic.Pointer[error]
 	calls   atomic.Int64
@@ -35,7 +37,7 @@ func newSession(engine, baseURL string, cfg Config) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{transport: t, engine: engine}, nil
+	return &session{transport: t, engine: engine, asking: semaphore.NewWeighted(1)}, nil
 }
 
 // Stats reports what this client did so far.
@@ -52,8 +54,10 @@ func (s *session) identity(ctx context.Context) (Identity, error) {
 	if p := s.pinned.Load(); p != nil {
 		return *p, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.asking.Acquire(ctx, 1); err != nil {
+		return Identity{}, fmt.Errorf("wait for the server's identity: %w", context.Cause(ctx))
+	}
+	defer s.asking.Release(1)
 	if p := s.pinned.Load(); p != nil {
 		return *p, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"time"
 )
 
 // Fault answers one request instead of the server; honest writes what the server would have written.
@@ -147,6 +148,17 @@ func walk(tree any, name string, f func(any) any) bool {
 		}
 	}
 	return found
+}
+
+// Slow waits before the honest reply.
+func Slow(d time.Duration) Fault {
+	return func(_ *Server, w http.ResponseWriter, r *http.Request, honest func(http.ResponseWriter)) {
+		select {
+		case <-time.After(d):
+			honest(w)
+		case <-r.Context().Done():
+		}
+	}
 }
 
 // Restart changes the server's options and breaks the connection, as a server that is replaced does.

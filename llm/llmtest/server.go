@@ -104,6 +104,10 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
+	if r.Body == nil { // a client's way to say "none"; handlers never see it
+		r = r.Clone(r.Context())
+		r.Body = http.NoBody
+	}
 	w := httptest.NewRecorder()
 	t.s.ServeHTTP(w, r)
 	if err := r.Context().Err(); err != nil {
