@@ -10,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // closeTimeout bounds the calls that close an attempt in the ledger: they are made even when the run
@@ -147,15 +148,16 @@ func (r Retry) backOff() *backoff.ExponentialBackOff {
 	return b
 }
 
-// asFailure returns the Failure in err's chain, with the whole chain as its cause; what nobody typed
-// is ours.
+// asFailure returns the Failure in err's chain, with the remedy that stands before it; what nobody
+// typed is ours.
 func asFailure(err error) *harness.Failure {
 	f := (*harness.Failure)(nil)
 	if !errors.As(err, &f) {
 		return &harness.Failure{Kind: harness.FailHarness, Op: "run the episode", Err: err}
 	}
-	if error(f) == err {
-		return f
+	out := *f
+	if hint := errext.Hint(err); hint != "" {
+		out.Err = errext.WithHint(f.Err, hint)
 	}
-	return &harness.Failure{Kind: f.Kind, Op: f.Op, Retryable: f.Retryable, Err: err}
+	return &out
 }
