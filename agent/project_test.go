@@ -91,7 +91,7 @@ func TestProject(t *testing.T) {
 
 func TestProjectLongResponses(t *testing.T) {
 	t.Parallel()
-	const size = 10 << 20
+	const size = 1 << 20
 	for name, text := range map[string]string{
 		"letters":   strings.Repeat("a", size),
 		"openers":   strings.Repeat("<action>", size/8),
