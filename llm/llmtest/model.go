@@ -168,6 +168,9 @@ func (m Model) processed(prefix []int32, s sampler) []float32 {
 		return logSoftmax(logits, 1)
 	}
 	lp := logSoftmax(logits, s.temperature)
+	if s.topK <= 0 && (s.topP <= 0 || s.topP >= 1) && s.minP == 0 {
+		return lp
+	}
 	order := make([]int, len(lp))
 	for i := range order {
 		order[i] = i
@@ -205,12 +208,28 @@ func draw(lp []float32, rng *rand.Rand) int32 {
 
 // best lists the k most likely tokens, best first.
 func best(lp []float32, k int) []llm.TokenLogprob {
-	all := make([]llm.TokenLogprob, len(lp))
-	for i, l := range lp {
-		all[i] = llm.TokenLogprob{ID: int32(i), Logprob: l}
+	k = min(k, len(lp))
+	if k > 32 {
+		all := make([]llm.TokenLogprob, len(lp))
+		for i, l := range lp {
+			all[i] = llm.TokenLogprob{ID: int32(i), Logprob: l}
+		}
+		slices.SortStableFunc(all, func(a, b llm.TokenLogprob) int { return cmp.Compare(b.Logprob, a.Logprob) })
+		return all[:k]
 	}
-	slices.SortStableFunc(all, func(a, b llm.TokenLogprob) int { return cmp.Compare(b.Logprob, a.Logprob) })
-	return all[:min(k, len(all))]
+	top := make([]llm.TokenLogprob, 0, k+1)
+	for i, l := range lp {
+		if k == 0 || len(top) == k && l <= top[k-1].Logprob {
+			continue
+		}
+		at := len(top)
+		for at > 0 && top[at-1].Logprob < l {
+			at--
+		}
+		top = slices.Insert(top, at, llm.TokenLogprob{ID: int32(i), Logprob: l})
+		top = top[:min(len(top), k)]
+	}
+	return top
 }
 
 // response is what the model says to a prompt.
@@ -232,7 +251,7 @@ func (m Model) generate(prompt []int32, s sampler, limit, k int, stop []string, 
 	for len(out.ids) < limit {
 		dist := m.processed(all, s)
 		id := draw(dist, rng)
-		if !processed {
+		if !processed && (s.temperature != 1 || s.topK > 0 || s.minP > 0 || s.topP < 1) {
 			dist = m.Logprobs(all)
 		}
 		out.ids, all = append(out.ids, id), append(all, id)
