@@ -2,22 +2,24 @@ package refmodel
 
 import (
 	"math"
+	"slices"
 
 	"github.com/hindsightrl/harness/llm/refmodel/internal/vocab"
 )
 
-// gather computes the copying part's evidence for the next token: every earlier occurrence of the last
-// token's class votes for the token that followed it. The order of additions is fixed, so equal
-// contexts give equal bits.
+// gather computes the copying part's evidence for the next token: the earlier occurrences of the last
+// token's class, those with the longest agreement before them, vote for the token that followed. The
+// order of additions is fixed, so equal contexts give equal bits.
 func (w *window) gather() {
 	for i := range w.follow {
 		w.slot[w.follow[i].id] = 0
 	}
 	w.follow, w.weight = w.follow[:0], 0
-	last := len(w.ids) - 1
-	if last >= 0 {
-		for at, n := w.prev[last], 0; at >= 0 && n < maxWalk; at, n = w.prev[at], n+1 {
-			w.vote(int(at), last)
+	c := &w.m.modes[w.mode()]
+	longest := w.search()
+	for _, h := range w.hits {
+		if h.match+matchSlack >= longest {
+			w.vote(h, c)
 		}
 	}
 	peak := w.m.static.Peak(&w.static)
@@ -25,20 +27,47 @@ func (w *window) gather() {
 	for column < len(peakSteps) && peak >= peakSteps[column] {
 		column++
 	}
-	w.habit = w.m.params.Habit[w.mode()][w.static.Known()][column] / (1 + doubtFactor*float64(w.doubt))
-	w.weigh(peak)
+	w.habit = c.habit[w.static.Known()][column] / (1 + doubtFactor*float64(w.doubt))
+	w.weigh(peak, c)
 }
 
-// vote adds the occurrence at position at of what stands at the end, position last.
-func (w *window) vote(at, last int) {
+// hit is an earlier occurrence of the last token and the number of tokens that agree there.
+type hit struct{ at, match int32 }
+
+// search lists the earlier occurrences of the last token's class, the latest first, and returns the
+// longest agreement among them. What stands before an opening quote does not count: a command in a
+// list and the same command in a response agree from the quote on.
+func (w *window) search() (longest int32) {
+	w.hits = w.hits[:0]
+	last := int32(len(w.meta)) - 1
+	if last < 0 {
+		return 0
+	}
+	meta, reach := w.meta, int32(1)
+	for reach < maxMatch && reach <= last && meta[last-reach+1]&uint32(vocab.Open) == 0 {
+		reach++
+	}
+	for at, n := w.prev[last], 0; at >= 0 && n < maxWalk; at, n = w.prev[at], n+1 {
+		match, most := int32(1), min(reach, at+1)
+		for match < most && meta[at-match]>>8 == meta[last-match]>>8 {
+			match++
+		}
+		longest = max(longest, match)
+		w.hits = append(w.hits, hit{at, match})
+	}
+	return longest
+}
+
+// vote adds one occurrence.
+func (w *window) vote(h hit, c *modeParams) {
+	at := int(h.at)
 	id := w.ids[at+1]
-	if w.closer >= 0 && w.m.traits[id].flags&vocab.Close != 0 {
+	if w.closer >= 0 && w.meta[at+1]&uint32(vocab.Close) != 0 {
 		id = w.closer
 	}
-	mode := w.mode()
-	v := w.m.params.Match[mode][w.match(at, last)] * w.m.params.Recency[mode] / (w.m.params.Recency[mode] + float64(last-at)) * w.m.topicWeight[mode][w.relevance(at)]
+	v := c.match[h.match] * c.topic[w.relevance(at)] * (c.recency / (c.recency + float64(len(w.ids)-1-at)))
 	if at >= w.response {
-		v *= w.m.params.Self[mode]
+		v *= c.self
 	}
 	s := w.slot[id]
 	if s == 0 {
@@ -57,7 +86,9 @@ func (w *window) vote(at, last int) {
 		}
 	}
 	f.sum += v
-	f.best = max(f.best, v)
+	if v > f.best {
+		f.best = v
+	}
 }
 
 // mode is the row of the fitted constants: 1 inside an open <action>.
@@ -68,25 +99,17 @@ func (w *window) mode() int {
 	return 0
 }
 
-// match counts the tokens that agree before the two positions, these included, up to maxMatch.
-func (w *window) match(at, last int) int {
-	n := 1
-	for n < maxMatch && n <= at && w.m.traits[w.ids[at-n]].class == w.m.traits[w.ids[last-n]].class {
-		n++
-	}
-	return n
-}
-
 // relevance is how much of the quoted command or clause that goes on after position at is what the
 // text is about, in quarters.
 func (w *window) relevance(at int) int {
 	q := 0
-	for _, id := range w.ids[at+1 : min(at+1+lookahead, len(w.ids))] {
-		t := &w.m.traits[id]
-		if t.flags&vocab.Close != 0 {
+	for _, t := range w.meta[at+1 : min(at+1+lookahead, len(w.meta))] {
+		if t&uint32(vocab.Close) != 0 {
 			break
 		}
-		q += int(w.topic[t.class])
+		if t&uint32(vocab.Content) != 0 {
+			q += int(w.topic[t>>8])
+		}
 	}
 	return min(q, maxTopic)
 }
@@ -95,12 +118,12 @@ func (w *window) relevance(at int) int {
 // speak of failure.
 func (w *window) verdict(at int) int {
 	sum := 0
-	from := int(w.next[at])
+	from, _ := slices.BinarySearch(w.cue, int32(at)+1)
 	for _, pos := range w.cue[from:min(from+maxCues, len(w.cue))] {
 		if int(pos) > at+cueReach {
 			break
 		}
-		if w.m.traits[w.ids[pos]].flags&vocab.Good != 0 {
+		if w.meta[pos]&uint32(vocab.Good) != 0 {
 			sum++
 		} else {
 			sum--
@@ -111,18 +134,16 @@ func (w *window) verdict(at int) int {
 
 // weigh turns votes into weights: what failed takes off, and what the static part holds implausible
 // here counts less.
-func (w *window) weigh(peak float64) {
-	mode := w.mode()
-	plausible, extra := w.m.params.Plausible[mode], w.m.params.Extra[mode]
-	scale := 1 / (peak + plausible)
+func (w *window) weigh(peak float64, c *modeParams) {
+	scale := 1 / (peak + c.plausible)
 	for i := range w.follow {
 		f := &w.follow[i]
 		f.static = w.m.static.Prob(&w.static, f.id)
-		v := f.best + extra*(f.sum-f.best)
+		v := f.best + c.extra*(f.sum-f.best)
 		if f.bad > 0 {
 			v = max(v-f.bad, floorShare*max(v, f.bad))
 		}
-		f.weight = v * (f.static + plausible) * scale
+		f.weight = v * (f.static + c.plausible) * scale
 		w.weight += f.weight
 	}
 }

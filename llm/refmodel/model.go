@@ -55,7 +55,7 @@ type Model struct {
 	openThink   int32
 	closeThink  int32
 	params      params
-	topicWeight [2][maxTopic + 1]float64
+	modes       [2]modeParams
 	windows     sync.Pool // *window
 }
 
@@ -63,9 +63,8 @@ var _ llm.Model = (*Model)(nil)
 
 // trait is what reading a token needs, side by side in memory.
 type trait struct {
-	class            int32
+	meta             uint32 // class << 8 | flags
 	tieStart, tieEnd uint16
-	flags            vocab.Flags
 }
 
 // New opens the model with the embedded tables.
@@ -95,11 +94,12 @@ func open(cfg Config, data []byte) (*Model, error) {
 	if m.static, err = ngram.Load(t.NGrams, m.vocab.Size()); err != nil {
 		return nil, fmt.Errorf("open reference model: %w", err)
 	}
-	if err := json.Unmarshal(fitted, &m.params); err != nil {
+	var p params
+	if err := json.Unmarshal(fitted, &p); err != nil {
 		return nil, fmt.Errorf("open reference model: constants: %w", err)
 	}
+	m.setParams(p)
 	m.readTraits(t.Ties)
-	m.raiseTopics()
 	m.openAction, m.closeAction = m.vocab.Lookup("<action>"), m.vocab.Lookup("</action>")
 	m.openThink, m.closeThink = m.vocab.Lookup("<think>"), m.vocab.Lookup("</think>")
 	m.info = llm.ModelInfo{
@@ -115,7 +115,7 @@ func (m *Model) readTraits(ties []prime.Tie) {
 	at := 0
 	for id := range m.traits {
 		t := &m.traits[id]
-		t.class, t.flags = m.vocab.Class(int32(id)), m.vocab.Flags(int32(id))
+		t.meta = uint32(m.vocab.Class(int32(id)))<<8 | uint32(m.vocab.Flags(int32(id)))
 		t.tieStart = uint16(len(m.ties))
 		for ; at < len(ties) && ties[at].From == int32(id); at++ {
 			m.ties = append(m.ties, m.vocab.Class(ties[at].To))
@@ -124,10 +124,14 @@ func (m *Model) readTraits(ties []prime.Tie) {
 	}
 }
 
-func (m *Model) raiseTopics() {
-	for i := range m.topicWeight {
-		for q := range m.topicWeight[i] {
-			m.topicWeight[i][q] = math.Pow(m.params.Topic[i], float64(q)/4)
+// setParams spreads the fitted constants for reading.
+func (m *Model) setParams(p params) {
+	m.params = p
+	for i := range m.modes {
+		c := &m.modes[i]
+		*c = modeParams{match: p.Match[i], habit: p.Habit[i], plausible: p.Plausible[i], extra: p.Extra[i], recency: p.Recency[i], self: p.Self[i]}
+		for q := range c.topic {
+			c.topic[q] = math.Pow(p.Topic[i], float64(q)/topicSaid)
 		}
 	}
 }

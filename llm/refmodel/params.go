@@ -7,12 +7,13 @@ import "github.com/hindsightrl/harness/llm/refmodel/internal/ngram"
 const (
 	algorithm = "1" // names this arithmetic in Info().Version
 
-	maxWalk   = 512 // earlier occurrences that one prediction looks at, the latest first
-	maxMatch  = 8   // tokens of context that a match is compared over
-	lookahead = 8   // tokens after an occurrence that are searched for what the text is about
-	hintBack  = 64  // tokens before the response that say, with it, what the text is about
-	cueReach  = 40  // tokens after an occurrence in which a report of success or failure concerns it
-	maxCues   = 4   // reports that are read there
+	maxWalk    = 256 // earlier occurrences that one prediction looks at, the latest first
+	maxMatch   = 8   // tokens of context that a match is compared over
+	matchSlack = 2   // occurrences that agree by this much less than the best one still vote
+	lookahead  = 8   // tokens after an occurrence that are searched for what the text is about
+	hintBack   = 64  // tokens before the response that say, with it, what the text is about
+	cueReach   = 40  // tokens after an occurrence in which a report of success or failure concerns it
+	maxCues    = 4   // reports that are read there
 
 	goodFactor  = 3    // an occurrence that was followed by success counts so many times
 	badFactor   = 2    // an occurrence that was followed by failure takes off so many times its weight
@@ -32,6 +33,14 @@ type params struct {
 	Extra     [2]float64                                      // what each further occurrence of the same follower adds to the best one
 	Recency   [2]float64                                      // tokens after which an occurrence weighs half
 	Topic     [2]float64                                      // factor for each word in common with what the text is about
+}
+
+// modeParams are one row of params, laid out for reading.
+type modeParams struct {
+	match                           [maxMatch + 1]float64
+	topic                           [maxTopic + 1]float64 // by quarters in common
+	habit                           [ngram.Order + 1][len(peakSteps) + 1]float64
+	plausible, extra, recency, self float64
 }
 
 // Quarters that a word in common counts: said in the text itself, or tied to such a word by the

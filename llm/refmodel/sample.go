@@ -44,7 +44,7 @@ func (w *window) pick(s llm.Sampling, scratch []float64, uniform func() float64)
 	if s.TopK <= 0 && (s.TopP <= 0 || s.TopP >= 1) && s.MinP <= 0 {
 		return drawDense(scratch, uniform)
 	}
-	return drawChoice(cut(ranked(scratch), s), uniform)
+	return drawChoice(kept(scratch, s), uniform)
 }
 
 // argmax returns the likeliest token, the lowest id of several.
@@ -62,8 +62,12 @@ func argmax(p []float64) int32 {
 // weight underflows.
 func temper(p []float64, t float64) {
 	top := slices.Max(p)
-	for i := range p {
-		p[i] = math.Exp(math.Log(p[i]/top) / t)
+	from, to := top, 1.0
+	for i, v := range p {
+		if v != from { // most of the vocabulary shares one probability
+			from, to = v, math.Exp(math.Log(v/top)/t)
+		}
+		p[i] = to
 	}
 }
 
@@ -81,11 +85,12 @@ func drawDense(p []float64, uniform func() float64) int32 {
 	return argmax(p)
 }
 
-// ranked lists all tokens, the likeliest first.
-func ranked(p []float64) []choice {
-	out := make([]choice, len(p))
+// ranked lists the tokens of probability floor or more, the likeliest first.
+func ranked(p []float64, floor float64) (out []choice) {
 	for i, v := range p {
-		out[i] = choice{int32(i), v}
+		if v >= floor {
+			out = append(out, choice{int32(i), v})
+		}
 	}
 	slices.SortFunc(out, func(a, b choice) int {
 		return cmp.Or(cmp.Compare(b.p, a.p), cmp.Compare(a.id, b.id))
@@ -93,16 +98,33 @@ func ranked(p []float64) []choice {
 	return out
 }
 
-// cut keeps what top-k, top-p and min-p leave; never less than the likeliest token.
-func cut(c []choice, s llm.Sampling) []choice {
-	if s.TopK > 0 {
-		c = c[:min(s.TopK, len(c))]
+// kept returns the tokens that top-k, top-p and min-p leave, the likeliest first. What is cut off is
+// nearly always the thousands of tokens that are a thousandth as likely as the first, so only the
+// others are sorted, and all of them only where that does not settle it.
+func kept(p []float64, s llm.Sampling) []choice {
+	total := 0.0
+	for _, v := range p {
+		total += v
 	}
-	if s.TopP > 0 && s.TopP < 1 {
-		total := 0.0
+	likely := ranked(p, slices.Max(p)/1000)
+	if s.TopK <= len(likely) {
+		if out := cut(likely, s, total); len(out) < len(likely) {
+			return out
+		}
+	}
+	return cut(ranked(p, 0), s, total)
+}
+
+// cut applies the limits to tokens in order, the likeliest first, of all tokens' weight total. It
+// leaves at least one.
+func cut(c []choice, s llm.Sampling, total float64) []choice {
+	if s.TopK > 0 && s.TopK < len(c) {
+		c, total = c[:s.TopK], 0
 		for _, x := range c {
 			total += x.p
 		}
+	}
+	if s.TopP > 0 && s.TopP < 1 {
 		sum, n := 0.0, 0
 		for n < len(c) && (n == 0 || sum < s.TopP*total) {
 			sum += c[n].p

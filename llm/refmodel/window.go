@@ -1,6 +1,8 @@
 package refmodel
 
 import (
+	"slices"
+
 	"github.com/hindsightrl/harness/llm/refmodel/internal/ngram"
 	"github.com/hindsightrl/harness/llm/refmodel/internal/vocab"
 )
@@ -11,10 +13,10 @@ import (
 type window struct {
 	m    *Model
 	ids  []int32
-	prev []int32 // by position: the latest earlier position of the same class, -1 for none
-	head []int32 // by class: latest position + 1
-	cue  []int32 // positions of reports of success or failure, in order
-	next []int32 // by position: number of reports up to and with it
+	prev []int32  // by position: the latest earlier position of the same class, -1 for none
+	head []int32  // by class: latest position + 1
+	cue  []int32  // positions of reports of success or failure, in order
+	meta []uint32 // by position: the token's class << 8 | flags
 
 	static   ngram.Context
 	topic    []uint8 // by class: quarters that the word counts as a topic
@@ -22,6 +24,7 @@ type window struct {
 	doubt    int     // reports of failure right before the response
 	closer   int32   // ends the tag that is open in the response, -1 for none
 
+	hits   []hit      // the occurrences that vote
 	follow []follower // what the copying part expects next
 	slot   []int32    // by token: index in follow + 1, 0 for none
 	weight float64    // Σ follow[i].weight
@@ -45,13 +48,10 @@ func newWindow(m *Model) *window {
 func (w *window) reset(prefix []int32) {
 	clear(w.head)
 	clear(w.topic)
-	w.ids, w.prev, w.next = w.ids[:0], w.prev[:0], w.next[:0]
 	w.cue = w.cue[:0]
 	w.response, w.doubt, w.closer = 0, 0, -1
 	start := lastMarker(prefix)
-	for _, id := range prefix[:start] {
-		w.link(id)
-	}
+	w.read(prefix[:start])
 	if start > 0 {
 		w.begin()
 	}
@@ -60,6 +60,25 @@ func (w *window) reset(prefix []int32) {
 		w.notice(id)
 	}
 	w.m.static.Seek(&w.static, w.ids)
+}
+
+// read is link for the many tokens before the response, the first of a window.
+func (w *window) read(ids []int32) {
+	n := len(ids)
+	w.ids = append(w.ids[:0], ids...)
+	w.prev = slices.Grow(w.prev[:0], n)[:n]
+	w.meta = slices.Grow(w.meta[:0], n)[:n]
+	traits, head, prev, meta := w.m.traits, w.head, w.prev, w.meta
+	for i, id := range ids {
+		t := traits[id].meta
+		class := t >> 8
+		meta[i] = t
+		prev[i] = head[class] - 1
+		head[class] = int32(i) + 1
+		if t&uint32(vocab.Good|vocab.Bad) != 0 {
+			w.cue = append(w.cue, int32(i))
+		}
+	}
 }
 
 // lastMarker returns the position after the last Assistant marker, 0 where there is none.
@@ -85,15 +104,15 @@ func (w *window) push(id int32) {
 
 // link enters a token in the index.
 func (w *window) link(id int32) {
-	t := &w.m.traits[id]
+	t := w.m.traits[id].meta
 	n := int32(len(w.ids))
 	w.ids = append(w.ids, id)
-	w.prev = append(w.prev, w.head[t.class]-1)
-	w.head[t.class] = n + 1
-	if t.flags&(vocab.Good|vocab.Bad) != 0 {
+	w.meta = append(w.meta, t)
+	w.prev = append(w.prev, w.head[t>>8]-1)
+	w.head[t>>8] = n + 1
+	if t&uint32(vocab.Good|vocab.Bad) != 0 {
 		w.cue = append(w.cue, n)
 	}
-	w.next = append(w.next, int32(len(w.cue)))
 }
 
 // begin starts a response: the last words before it say what it is about, and a report of failure
@@ -102,12 +121,11 @@ func (w *window) begin() {
 	clear(w.topic)
 	w.response, w.doubt, w.closer = len(w.ids), 0, -1
 	from := max(0, len(w.ids)-hintBack)
-	for _, id := range w.ids[from:] {
-		t := &w.m.traits[id]
-		if t.flags&vocab.Content != 0 {
-			w.raise(id)
+	for i, t := range w.meta[from:] {
+		if t&uint32(vocab.Content) != 0 {
+			w.raise(w.ids[from+i])
 		}
-		if t.flags&vocab.Bad != 0 {
+		if t&uint32(vocab.Bad) != 0 {
 			w.doubt++
 		}
 	}
@@ -123,17 +141,16 @@ func (w *window) notice(id int32) {
 	case w.m.closeAction, w.m.closeThink:
 		w.closer = -1
 	}
-	if n := len(w.ids) - 2; n >= w.response && w.m.traits[id].flags&vocab.Number == 0 {
-		if before := w.ids[n]; w.m.traits[before].flags&vocab.Content != 0 {
-			w.raise(before) // "a mug" is a topic; "mug 1" only mentions one
-		}
+	n := len(w.ids) - 1
+	if n > w.response && w.meta[n-1]&uint32(vocab.Content) != 0 && w.meta[n]&uint32(vocab.Number) == 0 {
+		w.raise(w.ids[n-1]) // "a mug" is a topic; "mug 1" only mentions one
 	}
 }
 
 // raise makes a word a topic, and lightly so the words that it is tied to.
 func (w *window) raise(id int32) {
 	t := &w.m.traits[id]
-	w.topic[t.class] = topicSaid
+	w.topic[t.meta>>8] = topicSaid
 	for _, class := range w.m.ties[t.tieStart:t.tieEnd] {
 		w.topic[class] = max(w.topic[class], topicTied)
 	}

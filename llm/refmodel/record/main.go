@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 
@@ -37,18 +38,28 @@ func run(out string, games uint64) error {
 	return f.Close()
 }
 
+// wander is how often a random command takes the place of the expert's, so that the expert is also
+// seen in places where it would not have gone. The random commands themselves are not recorded.
+const wander = 0.25
+
 func play(seed uint64) (ts []prime.Transcript) {
 	g := household.New(seed)
+	r := rand.New(rand.NewPCG(seed, 11))
 	observation := g.Intro()
 	var past []household.Turn
 	for n := 0; n < 30 && !g.Won(); n++ {
+		admissible := g.Admissible()
 		action := g.Advise()
-		ts = append(ts, prime.Transcript{
-			Prompt: g.Prompt(past, observation), Observation: observation, Task: g.Task,
-			Action: action, Response: prime.Respond(g.Task, observation, action, n),
-		})
-		if !slices.Contains(g.Admissible(), action) {
+		if !slices.Contains(admissible, action) {
 			return ts
+		}
+		if r.Float64() < wander {
+			action = admissible[r.IntN(len(admissible))]
+		} else {
+			ts = append(ts, prime.Transcript{
+				Prompt: g.Prompt(past, observation), Observation: observation, Task: g.Task,
+				Action: action, Response: prime.Respond(g.Task, observation, action, n),
+			})
 		}
 		past = append(past, household.Turn{Observation: observation, Action: action})
 		observation = g.Step(action)

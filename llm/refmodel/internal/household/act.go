@@ -132,12 +132,11 @@ func (g *Game) report(verb, rest string) string {
 	return "You are facing the " + g.at.name + ". Next to it, you see nothing."
 }
 
-// Advise returns the expert's next command. The expert looks into up to a few places on its way, so
-// that its transcripts show searching.
+// Advise returns the expert's next command. The expert knows where everything is.
 func (g *Game) Advise() string {
 	if g.held == nil || g.held.kind != g.want {
 		if g.held != nil {
-			return "move " + g.held.name + " to " + g.at.name
+			return g.putBack()
 		}
 		return g.fetch()
 	}
@@ -159,6 +158,17 @@ func (g *Game) Advise() string {
 		}
 	}
 	return g.reach(r, "move "+g.held.name+" to "+r.name, true)
+}
+
+// putBack frees the hand at the nearest place that is open.
+func (g *Game) putBack() string {
+	at := g.at
+	for _, r := range g.receptacle {
+		if at == nil || at.closable && !at.open && !r.closable {
+			at = r
+		}
+	}
+	return g.reach(at, "move "+g.held.name+" to "+at.name, true)
 }
 
 func (g *Game) good(r *thing) (n int) {
