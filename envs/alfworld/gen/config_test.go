@@ -12,11 +12,12 @@ func TestValidateRefuses(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{"nothing asked for", Config{}, "count 0 is outside 1 to 100000"},
-		{"too many", Config{Count: MaxGames + 1}, "count 100001 is outside"},
+		{"nothing asked for", Config{}, "count 0 is outside 1 to 10000"},
+		{"too many", Config{Count: MaxGames + 1}, "count 10001 is outside"},
 		{"negative start", Config{Count: 1, First: -1}, "first index -1 is negative"},
 		{"split with folder", Config{Count: 1, Split: "../x"}, `split "../x" is no folder name`},
 		{"split is parent", Config{Count: 1, Split: ".."}, `split ".." is no folder name`},
+		{"split that loaders skip", Config{Count: 1, Split: "Sliced"}, `split "Sliced": loaders skip`},
 		{"unknown room", Config{Count: 1, Rooms: []Room{"cellar"}}, `unknown room "cellar"`},
 		{"unknown task", Config{Count: 1, Types: []TaskType{"sing"}}, `unknown task type "sing"`},
 		{"heat in a bathroom", Config{Count: 1, Types: []TaskType{Heat}, Rooms: []Room{Bathroom}},
