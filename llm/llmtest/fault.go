@@ -23,6 +23,13 @@ func Status(code int, headers ...string) Fault {
 	}
 }
 
+// Refuse answers 400 with a message.
+func Refuse(msg string) Fault {
+	return func(_ *Server, w http.ResponseWriter, _ *http.Request, _ func(http.ResponseWriter)) {
+		fail(w, http.StatusBadRequest, msg)
+	}
+}
+
 // Hang answers nothing until the client gives up.
 func Hang() Fault {
 	return func(_ *Server, _ http.ResponseWriter, r *http.Request, _ func(http.ResponseWriter)) {

@@ -65,6 +65,7 @@ type Server struct {
 	faults   map[string][]Fault
 	requests []Request
 	scored   map[string]bool
+	memo     map[string][][]float32 // distributions of scored prompts: tests score the same ones again and again
 	paused   bool
 	inFlight int
 	most     int
@@ -92,7 +93,7 @@ func NewHandler(opt Options) *Server {
 	if opt.ContextLength == 0 {
 		opt.ContextLength = 8192
 	}
-	return &Server{URL: "http://fake.test", opt: opt, faults: map[string][]Fault{}, scored: map[string]bool{}}
+	return &Server{URL: "http://fake.test", opt: opt, faults: map[string][]Fault{}, scored: map[string]bool{}, memo: map[string][][]float32{}}
 }
 
 // Client returns an HTTP client that calls the handler in the caller's goroutine, without a network.
@@ -264,21 +265,30 @@ func (o Options) label() string {
 // scoreAll is the log-probability distribution at each position of ids from 1 on, with the stale
 // shift where the same prompt was scored before.
 func (c *call) scoreAll(ids []int32, salt string) [][]float32 {
-	key := fmt.Sprint(ids)
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	key := fmt.Sprint(c.opt.Model, ids)
+	dists := c.s.memo[key]
+	if dists == nil {
+		dists = make([][]float32, len(ids))
+		for i := 1; i < len(ids); i++ {
+			dists[i] = c.opt.Model.Logprobs(ids[:i])
+		}
+		c.s.memo[key] = dists
+	}
 	if !c.opt.StaleIgnoresSalt {
 		key += salt
 	}
-	c.s.mu.Lock()
 	stale := c.s.scored[key] && c.opt.StaleShift != 0
 	c.s.scored[key] = true
-	c.s.mu.Unlock()
+	if !stale {
+		return dists
+	}
 	out := make([][]float32, len(ids))
-	for i := 1; i < len(ids); i++ {
-		out[i] = c.opt.Model.Logprobs(ids[:i])
+	for i, dist := range dists {
+		out[i] = slices.Clone(dist)
 		for j := range out[i] {
-			if stale {
-				out[i][j] -= c.opt.StaleShift
-			}
+			out[i][j] -= c.opt.StaleShift
 		}
 	}
 	return out
