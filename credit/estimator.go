@@ -117,6 +117,8 @@ type Advantages struct {
 	LoneRows  int             `json:"lone_rows"`  // rows alone in their anchor cluster or in all their contexts
 	Invalid   int             `json:"invalid"`    // rows that paid the invalid-action penalty
 	ClipShare float64         `json:"clip_share"` // share of rows that Adv-Clip changed
+
+	overflow bool
 }
 
 // Estimate computes the base advantage of every row of b.
@@ -136,6 +138,9 @@ func Estimate(b *Batch, cfg EstimatorConfig) (*Advantages, error) {
 	}
 	if err := l.estimate(cfg, r); err != nil {
 		return nil, fmt.Errorf("estimate %s advantages: %w", cfg.Name, err)
+	}
+	if r.overflow {
+		return nil, fmt.Errorf("estimate %s advantages: rewards are so large that a variance overflows: %w", cfg.Name, ErrNotFinite)
 	}
 	if cfg.AdvClip > 0 {
 		r.ClipShare = ClipAdvantages(r.Values, cfg.AdvClip)

@@ -63,6 +63,7 @@ func (l *layout) gigpo(scores []float64, cfg EstimatorConfig, r *Advantages) err
 			continue
 		}
 		m := momentsOf(returns, rows)
+		r.checkSpread(m)
 		div := 1.0
 		if cfg.Norm == NormMeanStd {
 			div = m.std() + cfg.Epsilon

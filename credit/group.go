@@ -37,12 +37,19 @@ func (l *layout) grouped(scores []float64, cfg EstimatorConfig, norm Norm, r *Ad
 
 // count notes what kind of group m describes.
 func (r *Advantages) count(m moments) {
+	r.checkSpread(m)
 	switch {
 	case m.n == 1:
 		r.Singles++
 	case m.ss == 0:
 		r.Flat++
 	}
+}
+
+// checkSpread notes numbers so large that their squares overflow: a std of +Inf would turn every
+// advantage into 0 without a word.
+func (r *Advantages) checkSpread(m moments) {
+	r.overflow = r.overflow || !finite(m.ss) || !finite(m.mean)
 }
 
 // leaveOneOut is RLOO: each score against the mean of the others,

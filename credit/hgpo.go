@@ -34,8 +34,11 @@ func (l *layout) hgpo(scores []float64, cfg EstimatorConfig, r *Advantages) erro
 	w := newWeighted(len(returns))
 	base := l.grouped(scores, cfg, cfg.Norm, r)
 	if cfg.BaseGroup {
+		deviation := l.grouped(scores, cfg, NormMean, new(Advantages))
 		for i, a := range base {
-			w.add(i, a, 1)
+			if !tied(scores[i], scores[i]-deviation[i]) {
+				w.add(i, a, 1)
+			}
 		}
 	}
 	first := l.exactAnchors()
@@ -44,7 +47,7 @@ func (l *layout) hgpo(scores []float64, cfg EstimatorConfig, r *Advantages) erro
 	for k := 1; ; k++ {
 		contexts := bucketizeSome(level)
 		r.Anchors += contexts.len()
-		l.historyParts(returns, contexts, cfg, math.Pow(float64(k+1), cfg.LengthAlpha), w, shared)
+		l.historyParts(returns, contexts, cfg, math.Pow(float64(k+1), cfg.LengthAlpha), w, shared, r)
 		if k == cfg.History+1 {
 			break
 		}
@@ -58,6 +61,9 @@ func (l *layout) hgpo(scores []float64, cfg EstimatorConfig, r *Advantages) erro
 	r.Values = w.means(cfg.Epsilon)
 	return nil
 }
+
+// tied reports whether x equals its group's mean at float32 resolution.
+func tied(x, mean float64) bool { return float32(x) == float32(mean) }
 
 // extend lengthens every context by one observation: row i of level k+1 is row i−1 of level k and the
 // observation of row i. Rows without that much history are −1.
@@ -86,20 +92,21 @@ func bucketizeSome(c clusterIDs) buckets {
 	return buckets{start: b.start[1:], rows: b.rows}
 }
 
-func (l *layout) historyParts(returns []float64, contexts buckets, cfg EstimatorConfig, weight float64, w *weighted, shared []bool) {
+func (l *layout) historyParts(returns []float64, contexts buckets, cfg EstimatorConfig, weight float64, w *weighted, shared []bool, r *Advantages) {
 	for c := range contexts.len() {
 		rows := contexts.of(c)
 		if len(rows) < 2 {
 			continue
 		}
 		m := momentsOf(returns, rows)
+		r.checkSpread(m)
 		div := 1.0
 		if cfg.Norm == NormMeanStd {
 			div = m.populationStd() + cfg.Epsilon
 		}
 		for _, i := range rows {
 			shared[i] = true
-			if float32(returns[i]) != float32(m.mean) {
+			if !tied(returns[i], m.mean) {
 				w.add(i, (returns[i]-m.mean)/div, weight)
 			}
 		}
