@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/hindsightrl/harness/envs/alfworld/grammar"
 	"github.com/hindsightrl/harness/envs/alfworld/pddl"
@@ -33,6 +34,10 @@ type Game struct {
 	initial     []uint64
 	initialLive []liveCommand
 	intro       string
+
+	planning sync.Once // builds readers
+	readers  readerIndex
+	planners sync.Pool // of *planner
 }
 
 // actionText is the wording of an action.
@@ -75,7 +80,16 @@ func CompileWith(domain *pddl.Domain, src Source) (*Game, error) {
 	if err := g.compileTexts(doc); err != nil {
 		return nil, fmt.Errorf("compile grammar: %w", err)
 	}
-	return g, g.start(initial)
+	if err := g.start(initial); err != nil {
+		return nil, err
+	}
+	for _, a := range domain.Actions {
+		for _, p := range a.Params {
+			w.ofType(p.Type)
+		}
+	}
+	w.sealed = true
+	return g, nil
 }
 
 // ground finds facts, operators and goals, and returns the dynamic facts of the start.
@@ -150,3 +164,13 @@ func (g *Game) start(initial []int) error {
 	g.intro = intro
 	return nil
 }
+
+// Intro is the text that every episode starts with.
+func (g *Game) Intro() string { return g.intro }
+
+// Operators counts the ground operators.
+func (g *Game) Operators() int { return g.ops.len() }
+
+// Commands counts the command texts that can ever be admissible, apart from those that depend on the
+// state.
+func (g *Game) Commands() int { return len(g.commands.text) }

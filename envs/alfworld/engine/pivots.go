@@ -93,19 +93,9 @@ func pivotRanks(g *Game) []int {
 	for p := range scores {
 		scores[p] = score{pred: p, facts: g.facts.ranges[p][1] - g.facts.ranges[p][0]}
 	}
-	for _, a := range g.domain.Actions {
-		net := make(map[string]int)
-		for _, e := range a.Effects {
-			if e.Del {
-				net[e.Pred]--
-			} else {
-				net[e.Pred]++
-			}
-		}
-		for name, n := range net {
-			if n > 0 {
-				scores[g.world.predIDs[name]].grows = 1
-			}
+	for p, grows := range g.world.growing() {
+		if grows {
+			scores[p].grows = 1
 		}
 	}
 	slices.SortFunc(scores, func(a, b score) int {
@@ -116,4 +106,23 @@ func pivotRanks(g *Game) []int {
 		rank[s.pred] = i
 	}
 	return rank
+}
+
+// growing says of each predicate whether some action adds more facts of it than it deletes.
+func (w *world) growing() []bool {
+	out := make([]bool, len(w.preds))
+	for _, a := range w.domain.Actions {
+		net := make(map[string]int)
+		for _, e := range a.Effects {
+			if e.Del {
+				net[e.Pred]--
+			} else {
+				net[e.Pred]++
+			}
+		}
+		for name, n := range net {
+			out[w.predIDs[name]] = out[w.predIDs[name]] || n > 0
+		}
+	}
+	return out
 }

@@ -28,6 +28,7 @@ type world struct {
 
 	preds   []predicate
 	predIDs map[string]int
+	sealed  bool // shared by now: caches are no longer written
 }
 
 type predicate struct {
@@ -119,7 +120,9 @@ func (w *world) ofType(t string) []bool {
 	for i, et := range w.types {
 		m[i] = w.isA(et, t)
 	}
-	w.members[t] = m
+	if !w.sealed {
+		w.members[t] = m
+	}
 	return m
 }
 
