@@ -239,4 +239,3 @@ func score(t *testing.T, m *Model, prefix, continuation []int32) []float32 {
 	}
 	return got.Logprobs
 }
-

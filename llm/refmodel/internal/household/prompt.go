@@ -23,7 +23,7 @@ func (g *Game) Prompt(past []Turn, observation string) string {
 	} else {
 		b.WriteString("\n\n" + observation)
 	}
-	fmt.Fprintf(&b, "\n\nThese commands work right now: ['%s']\n\n", strings.Join(g.Admissible(), "',\n '"))
+	fmt.Fprintf(&b, "\n\nThese commands work right now: ['%s']\n\n", strings.Join(g.Admissible(), "'\n '"))
 	b.WriteString("Pick the one command that brings the task forward. Think it through first, between <think> and </think>: ")
 	if len(past) > 0 {
 		b.WriteString("what the last commands changed, what is still to be done, in which order.")

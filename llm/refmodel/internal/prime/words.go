@@ -20,7 +20,7 @@ var wordList string
 var fixed = []vocab.Word{
 	{Text: "<think>"}, {Text: "</think>"}, {Text: "<action>", Flags: vocab.Open}, {Text: "</action>", Flags: vocab.Close},
 	{Text: " '", Flags: vocab.Open}, {Text: "['", Flags: vocab.Open}, {Text: " ['", Flags: vocab.Open}, {Text: " \"", Flags: vocab.Open},
-	{Text: "('", Flags: vocab.Open}, {Text: " (", Flags: 0}, {Text: " `", Flags: vocab.Open}, {Text: "\n\n", Flags: vocab.Close},
+	{Text: "('", Flags: vocab.Open}, {Text: "\n'", Flags: vocab.Open}, {Text: " (", Flags: 0}, {Text: " `", Flags: vocab.Open}, {Text: "\n\n", Flags: vocab.Close},
 	{Text: ". ", Flags: 0}, {Text: "-= "}, {Text: " =-"}, {Text: " <think>"}, {Text: " </think>"}, {Text: " <action>"}, {Text: " </action>"},
 	{Text: "search["}, {Text: "click["}, {Text: " -"}, {Text: " ["}, {Text: " <"}, {Text: "n't"}, {Text: "'s"}, {Text: "'ll"}, {Text: "'re"}, {Text: "'ve"},
 }
