@@ -80,12 +80,14 @@ func fatal(err error) bool {
 }
 
 // failure types an error for the agent loop: the ledger's troubles are the harness's own, and no
-// retry within this process mends them. A context that ended is no failure and stays untyped.
+// retry within this process mends them. A context that ended is no failure and stays
+// untyped; an error that is typed keeps its type.
 func failure(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	typed := (*harness.Failure)(nil)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &typed) {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	return harness.FailFinal(harness.FailHarness, op, err)

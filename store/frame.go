@@ -18,8 +18,8 @@ const (
 	codecRepeat    = 5 // one 32-bit word, repeated
 )
 
-// maxBlob bounds what a damaged blob can make the decoder allocate.
-const maxBlob = 1 << 30
+// maxBlob bounds what a damaged blob can make the decoder allocate, and so what a step may hold.
+const maxBlob = 64 << 20
 
 // zstdMin is the shortest input for which zstd is tried; below it the frame's own bytes and the time
 // outweigh what is saved.

@@ -95,9 +95,6 @@ func probe(path string, latest int, busy time.Duration) error {
 		return nil
 	}
 	id, err := identify(path, busy, false)
-	if errors.Is(err, ErrReadOnly) {
-		return nil // to be told apart from a missing permission when the file is opened for writing
-	}
 	if err != nil || id.empty() {
 		return err
 	}

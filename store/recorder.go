@@ -56,6 +56,9 @@ func (a *attempt) note(s *harness.Step) {
 // ErrEpisodeClosed for an episode that is done or failed.
 func (r *Recorder) Begin(ctx context.Context, ep harness.EpisodeRef) (id int64, recorded []harness.Step, err error) {
 	op := fmt.Sprintf("begin episode %d (%v)", ep.ID, ep)
+	if err := ctx.Err(); err != nil { // before anyone is cut off
+		return 0, nil, failure(op, err)
+	}
 	a := &attempt{episode: ep.ID}
 	r.s.supersede(ep.ID)
 	now := r.s.now()

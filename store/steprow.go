@@ -31,13 +31,30 @@ func checkStep(s *harness.Step, want int) error {
 		return fmt.Errorf("step index is %d, the attempt's next is %d", s.Index, want)
 	}
 	if math.IsNaN(s.Reward) || math.IsNaN(s.Score) {
-		return harness.FailFinal(harness.FailEnv, fmt.Sprintf("step %d", s.Index),
-			fmt.Errorf("reward %v, score %v: not a number", s.Reward, s.Score))
+		return harness.FailFinal(harness.FailEnv, "check reward", fmt.Errorf("reward %v, score %v: not a number", s.Reward, s.Score))
+	}
+	if n := stepSize(s); n > maxBlob {
+		return fmt.Errorf("the step holds %d bytes, the ledger takes %d", n, maxBlob)
 	}
 	if err := checkSpans(s.Spans, s.Response); err != nil {
 		return err
 	}
 	return checkTokens(s.Tokens)
+}
+
+// stepSize is the number of bytes of all that a step holds of texts and token ids.
+func stepSize(s *harness.Step) int {
+	n := promptSize(s.Prompt) + promptSize(s.NextPrompt) + len(s.Response) + len(s.Action) + len(s.Anchor) + len(s.Feedback) +
+		len(s.Privileged) + len(s.Next.Text) + len(s.Next.Task) + len(s.Next.Anchor)
+	for _, list := range [][]string{s.Admissible, s.Next.Admissible} {
+		for _, a := range list {
+			n += len(a) + 2
+		}
+	}
+	if s.Tokens != nil {
+		n += 4 * (len(s.Tokens.IDs) + len(s.Tokens.PromptIDs))
+	}
+	return n
 }
 
 // encodeStep returns the row of s after a step that left c, and what s leaves. c is not changed.
