@@ -15,8 +15,8 @@ import (
 const maxStack = 8 << 10
 
 // ask calls the policy, and again where the model server failed in a way that a repetition can mend.
-// Every try draws the same random numbers.
-func (a *attempt) ask(ctx context.Context) (Answer, error) {
+// Every try draws the same random numbers. ctx bounds the calls, hard the record of those that failed.
+func (a *attempt) ask(ctx, hard context.Context) (Answer, error) {
 	op := fmt.Sprintf("step %d: ask the policy", a.steps)
 	retry := a.cfg.Retry[harness.FailServer]
 	waits := retry.backOff()
@@ -31,7 +31,7 @@ func (a *attempt) ask(ctx context.Context) (Answer, error) {
 		}
 		a.log.Warn("call failed, repeating it", logTurn, a.steps, "try", try, logError, err)
 		if notes, ok := a.cfg.Recorder.(CallRecorder); ok {
-			if err := notes.CallFailed(a.hard, a.id, a.steps, try, f); err != nil {
+			if err := notes.CallFailed(hard, a.id, a.steps, try, f); err != nil {
 				return Answer{}, recorderError{fmt.Errorf("failed call of step %d: %w", a.steps, err)}
 			}
 		}

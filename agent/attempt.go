@@ -40,12 +40,12 @@ type attempt struct {
 
 // play runs the attempt from its recorded steps to its end and says why it ended. An error is a
 // recorderError, a *harness.Failure, or whatever was on the way when the run was stopped.
-func (a *attempt) play(recorded []harness.Step) (stop harness.StopReason, err error) {
+func (a *attempt) play(ctx context.Context, recorded []harness.Step) (stop harness.StopReason, err error) {
 	suite, err := a.cfg.suite(a.ref.Task)
 	if err != nil {
 		return "", harness.FailFinal(harness.FailAgent, "open the environment", err)
 	}
-	if a.env, err = guard(harness.FailEnv, "open the environment", func() (harness.Env, error) { return suite.NewEnv(a.hard) }); err != nil {
+	if a.env, err = guard(harness.FailEnv, "open the environment", func() (harness.Env, error) { return suite.NewEnv(ctx) }); err != nil {
 		return "", err
 	}
 	defer func() {
@@ -53,7 +53,7 @@ func (a *attempt) play(recorded []harness.Step) (stop harness.StopReason, err er
 			a.log.Warn("close the environment", slog.Int64(logAttempt, a.id), slog.Any(logError, err))
 		}
 	}()
-	if err := a.start(recorded); err != nil {
+	if err := a.start(ctx, recorded); err != nil {
 		return "", err
 	}
 	a.began = a.cfg.now()
@@ -61,19 +61,19 @@ func (a *attempt) play(recorded []harness.Step) (stop harness.StopReason, err er
 		if stop := a.over(); stop != "" {
 			return stop, nil
 		}
-		if stop, err := a.step(); stop != "" || err != nil {
+		if stop, err := a.step(ctx); stop != "" || err != nil {
 			return stop, err
 		}
 	}
 }
 
 // start resets the environment and brings it to where the recorded steps ended.
-func (a *attempt) start(recorded []harness.Step) error {
+func (a *attempt) start(ctx context.Context, recorded []harness.Step) error {
 	r := replayer{env: a.env, format: a.format, visit: func(before harness.Observation, s harness.Step) {
 		a.account(before, s)
 		a.spent += s.PolicyTime + s.EnvTime
 	}}
-	first, diff, err := r.run(a.hard, a.ref.Task, recorded)
+	first, diff, err := r.run(ctx, a.ref.Task, recorded)
 	switch {
 	case err != nil:
 		return err
@@ -148,24 +148,24 @@ func (a *attempt) render() error {
 }
 
 // step takes one step and records it. stop says that the episode ended without it.
-func (a *attempt) step() (stop harness.StopReason, err error) {
-	ctx := a.hard
+func (a *attempt) step(hard context.Context) (stop harness.StopReason, err error) {
+	ctx := hard
 	if limit := a.cfg.Budget.Time; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit-a.elapsed(), errTimeUp)
 		defer cancel()
 	}
-	stop, err = a.turn(ctx)
-	if err != nil && a.hard.Err() == nil && errors.Is(context.Cause(ctx), errTimeUp) && !errors.As(err, new(recorderError)) {
+	stop, err = a.turn(ctx, hard)
+	if err != nil && hard.Err() == nil && errors.Is(context.Cause(ctx), errTimeUp) && !errors.As(err, new(recorderError)) {
 		return harness.StopBudget, nil
 	}
 	return stop, err
 }
 
-// turn asks the policy, acts, and records. ctx bounds the policy and the environment, not the record.
-func (a *attempt) turn(ctx context.Context) (stop harness.StopReason, err error) {
+// turn asks the policy, acts, and records. ctx bounds the policy and the environment, hard the record.
+func (a *attempt) turn(ctx, hard context.Context) (stop harness.StopReason, err error) {
 	t0 := a.cfg.now()
-	answer, err := a.ask(ctx)
+	answer, err := a.ask(ctx, hard)
 	switch {
 	case errors.Is(err, llm.ErrContextLength):
 		return harness.StopContext, nil
@@ -199,11 +199,11 @@ func (a *attempt) turn(ctx context.Context) (stop harness.StopReason, err error)
 	s.EnvTime = a.cfg.now().Sub(t1)
 	s.Feedback, s.Privileged, s.Next = tr.Feedback, tr.Privileged, tr.Observation
 	s.Reward, s.Score, s.Won, s.Done = tr.Reward, tr.Score, tr.Won, tr.Done
-	return "", a.record(before, s, answer)
+	return "", a.record(hard, before, s, answer)
 }
 
 // record takes the step into the state, renders the prompt that follows, and hands it over.
-func (a *attempt) record(before harness.Observation, s harness.Step, answer Answer) error {
+func (a *attempt) record(ctx context.Context, before harness.Observation, s harness.Step, answer Answer) error {
 	a.account(before, s)
 	tokens := answer.Usage.CompletionTokens
 	if answer.Tokens != nil {
@@ -215,7 +215,7 @@ func (a *attempt) record(before harness.Observation, s harness.Step, answer Answ
 		return err
 	}
 	s.NextPrompt = a.prompt
-	if err := a.cfg.Recorder.Step(a.hard, a.id, s); err != nil {
+	if err := a.cfg.Recorder.Step(ctx, a.id, s); err != nil {
 		return recorderError{fmt.Errorf("step %d: %w", s.Index, err)}
 	}
 	a.log.Debug("step", slog.Int(logTurn, s.Index), slog.String("action", s.Action), slog.Bool("valid", s.Valid), slog.Float64("reward", s.Reward))

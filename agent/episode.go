@@ -27,15 +27,14 @@ const (
 
 // episode drives one episode through its attempts.
 type episode struct {
-	soft, hard context.Context
-	ref        harness.EpisodeRef
-	cfg        Config
-	counter    *counter
-	log        *slog.Logger
+	ref     harness.EpisodeRef
+	cfg     Config
+	counter *counter
+	log     *slog.Logger
 }
 
-func newEpisode(soft, hard context.Context, ref harness.EpisodeRef, cfg Config, c *counter) *episode {
-	return &episode{soft: soft, hard: hard, ref: ref, cfg: cfg, counter: c, log: cfg.Log.With(slog.String(logEpisode, ref.String()))}
+func newEpisode(ref harness.EpisodeRef, cfg Config, c *counter) *episode {
+	return &episode{ref: ref, cfg: cfg, counter: c, log: cfg.Log.With(slog.String(logEpisode, ref.String()))}
 }
 
 // recorderError marks an error of the recorder: it ends the run, for what cannot be written down is
@@ -52,55 +51,55 @@ func (e recorderError) Unwrap() error { return e.error }
 //	  └─ soft  └──► hard stop ───────────► nothing: the attempt stays open
 //
 // Its error is the recorder's; all else is in the events.
-func (e *episode) run() error {
+func (e *episode) run(soft, hard context.Context) error {
 	failed := make(map[harness.FailureKind]int)
 	waits := make(map[harness.FailureKind]*backoff.ExponentialBackOff)
 	for {
-		if e.soft.Err() != nil || e.hard.Err() != nil {
+		if soft.Err() != nil || hard.Err() != nil {
 			return e.leave(0)
 		}
-		id, recorded, err := e.cfg.Recorder.Begin(e.hard, e.ref)
+		id, recorded, err := e.cfg.Recorder.Begin(hard, e.ref)
 		if err != nil {
-			return e.recorder(0, "begin", err)
+			return e.recorder(hard, 0, "begin", err)
 		}
 		e.counter.event(Event{Kind: EventStarted, Episode: e.ref, Attempt: id, Steps: len(recorded)})
 		a := &attempt{episode: e, id: id, format: e.cfg.Formats.For(e.ref.Task.Env)}
-		stop, err := a.play(recorded)
+		stop, err := a.play(hard, recorded)
 		if err == nil {
-			return e.finish(a, stop)
+			return e.finish(hard, a, stop)
 		}
 		if r := (recorderError{}); errors.As(err, &r) {
-			return e.recorder(id, "record", r.error)
+			return e.recorder(hard, id, "record", r.error)
 		}
-		if e.hard.Err() != nil {
+		if hard.Err() != nil {
 			return e.leave(id)
 		}
 		f := asFailure(err)
 		failed[f.Kind]++
 		final := failed[f.Kind] >= e.cfg.Retry.attempts(f)
-		if err := e.fail(a, f, final); err != nil || final {
+		if err := e.fail(hard, a, f, final); err != nil || final {
 			return err
 		}
 		if waits[f.Kind] == nil {
 			waits[f.Kind] = e.cfg.Retry[f.Kind].backOff()
 		}
-		if e.wait(waits[f.Kind].NextBackOff()) != nil {
+		if e.wait(soft, hard, waits[f.Kind].NextBackOff()) != nil {
 			return e.leave(0)
 		}
 	}
 }
 
 // wait sleeps until the next attempt is due, or either kind of stop.
-func (e *episode) wait(d time.Duration) error {
-	ctx, cancel := context.WithCancel(e.hard)
+func (e *episode) wait(soft, hard context.Context, d time.Duration) error {
+	ctx, cancel := context.WithCancel(hard)
 	defer cancel()
-	defer context.AfterFunc(e.soft, cancel)()
+	defer context.AfterFunc(soft, cancel)()
 	return e.cfg.Sleep(ctx, d)
 }
 
-func (e *episode) finish(a *attempt, stop harness.StopReason) error {
+func (e *episode) finish(hard context.Context, a *attempt, stop harness.StopReason) error {
 	o := a.outcome(stop)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), closeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(hard), closeTimeout)
 	defer cancel()
 	if err := e.cfg.Recorder.Finish(ctx, a.id, o); err != nil {
 		return fmt.Errorf("episode %s: record outcome: %w", e.ref, err)
@@ -110,8 +109,8 @@ func (e *episode) finish(a *attempt, stop harness.StopReason) error {
 	return nil
 }
 
-func (e *episode) fail(a *attempt, f *harness.Failure, final bool) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), closeTimeout)
+func (e *episode) fail(hard context.Context, a *attempt, f *harness.Failure, final bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(hard), closeTimeout)
 	defer cancel()
 	if err := e.cfg.Recorder.Fail(ctx, a.id, f, final); err != nil {
 		return fmt.Errorf("episode %s: record failure (%w): %w", e.ref, f, err)
@@ -127,8 +126,8 @@ func (e *episode) fail(a *attempt, f *harness.Failure, final bool) error {
 
 // recorder ends the run with the recorder's error, or leaves the episode where the error only says
 // that the run was stopped.
-func (e *episode) recorder(attempt int64, op string, err error) error {
-	if e.hard.Err() != nil {
+func (e *episode) recorder(hard context.Context, attempt int64, op string, err error) error {
+	if hard.Err() != nil {
 		return e.leave(attempt)
 	}
 	return fmt.Errorf("episode %s: %s: %w", e.ref, op, err)

@@ -94,11 +94,12 @@ func (t *Templates) user(key string, v *promptValues) ([]harness.Message, error)
 	if err != nil {
 		return nil, err
 	}
-	text, err := p.Format(v.get)
+	size := len(p.Source()) + len(v.task) + len(v.history) + len(v.observation) + len(v.actions)
+	text, err := p.Append(make([]byte, 0, size), v.get)
 	if err != nil {
 		return nil, fmt.Errorf("render %q: %w", key, err)
 	}
-	return []harness.Message{{Role: "user", Content: text}}, nil
+	return []harness.Message{{Role: "user", Content: string(text)}}, nil
 }
 
 func (t *Templates) get(key string) (*pyformat.Template, error) {

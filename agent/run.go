@@ -57,7 +57,7 @@ func Run(soft, hard context.Context, refs []harness.EpisodeRef, cfg Config) (Sta
 	g.SetLimit(cfg.Workers)
 	for _, ref := range refs {
 		g.Go(func() error { // blocks while all workers are busy
-			return newEpisode(soft, ctx, ref, cfg, c).run()
+			return newEpisode(ref, cfg, c).run(soft, ctx)
 		})
 	}
 	err := g.Wait()
@@ -91,7 +91,7 @@ func RunEpisode(soft, hard context.Context, ref harness.EpisodeRef, cfg Config) 
 			told(e)
 		}
 	})
-	err := newEpisode(soft, hard, ref, cfg, c).run()
+	err := newEpisode(ref, cfg, c).run(soft, hard)
 	switch {
 	case err != nil:
 		return harness.Outcome{}, err
