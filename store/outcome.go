@@ -31,10 +31,7 @@ func (s *Store) forget(id int64) {
 
 // writeStep runs on the writer's goroutine.
 func writeStep(c *conn, a *attempt, row, tokens []driver.Value, meta *harness.TokenMeta) error {
-	switch {
-	case a.superseded.Load():
-		return ErrSuperseded
-	case a.broken != nil:
+	if a.broken != nil {
 		return a.broken
 	}
 	id, err := c.exec(insertStep, row...)
@@ -63,7 +60,7 @@ func (r *Recorder) Finish(ctx context.Context, attempt int64, o harness.Outcome)
 		return failure(op, err)
 	}
 	now := r.s.now()
-	err = r.s.write(ctx, func(c *conn) error {
+	err = a.do(ctx, r.s.w, func(c *conn) error {
 		if err := a.closable(c); err != nil {
 			return err
 		}
@@ -109,12 +106,9 @@ func (a *attempt) agrees(o harness.Outcome) error {
 	return nil
 }
 
-// closable reports an attempt that is not this driver's to close any more.
+// closable reports an attempt that cannot end with an outcome.
 func (a *attempt) closable(c *conn) error {
-	switch {
-	case a.superseded.Load():
-		return ErrSuperseded
-	case a.broken != nil:
+	if a.broken != nil {
 		return a.broken
 	}
 	state, err := c.value("SELECT state FROM attempts WHERE id = ?", a.id)
@@ -147,10 +141,7 @@ func (r *Recorder) Fail(ctx context.Context, attempt int64, f *harness.Failure, 
 		return failure(op, errors.Join(errors.New("the failure has no kind that can be stored"), err))
 	}
 	now := r.s.now()
-	err = r.s.write(ctx, func(c *conn) error {
-		if a.superseded.Load() {
-			return ErrSuperseded
-		}
+	err = a.do(ctx, r.s.w, func(c *conn) error {
 		return closeFailed(c, r.runID, a, f, message, final, now)
 	})
 	if err != nil {

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"sync"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
@@ -37,8 +37,29 @@ type attempt struct {
 	invalid int
 	last    *ticket // of the latest step
 
-	superseded atomic.Bool // a later Begin took the attempt over
-	broken     error       // owned by the writer's goroutine: an earlier step of the attempt was refused
+	mu         sync.Mutex // held while a call of the driver enters the queue
+	superseded bool       // a later Begin took the attempt over
+
+	broken error // owned by the writer's goroutine: an earlier step of the attempt was refused
+}
+
+// submit queues a call of the attempt's driver, unless a later Begin has taken the attempt over.
+func (a *attempt) submit(ctx context.Context, w *writer, run func(*conn) error) (*ticket, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.superseded {
+		return nil, ErrSuperseded
+	}
+	return w.submit(ctx, run)
+}
+
+// do is submit for a call that waits until its rows are durable.
+func (a *attempt) do(ctx context.Context, w *writer, run func(*conn) error) error {
+	t, err := a.submit(ctx, w, run)
+	if err != nil {
+		return err
+	}
+	return t.wait(ctx)
 }
 
 // note adds a step to the totals that the outcome must agree with.
@@ -82,13 +103,15 @@ func (r *Recorder) Begin(ctx context.Context, ep harness.EpisodeRef) (id int64, 
 }
 
 // supersede cuts off whoever still drives an attempt of the episode. It comes before the new Begin
-// enters the queue, so that each step of the old driver is either read by the new one or refused.
+// enters the queue, so that each step of the old driver is either ahead of it, and read, or refused.
 func (s *Store) supersede(episode int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, a := range s.live {
 		if a.episode == episode {
-			a.superseded.Store(true)
+			a.mu.Lock()
+			a.superseded = true
+			a.mu.Unlock()
 			delete(s.live, id)
 		}
 	}
@@ -157,7 +180,7 @@ func (r *Recorder) Step(ctx context.Context, attempt int64, st harness.Step) err
 		meta := cloneMeta(st.Tokens.Meta)
 		run = func(c *conn) error { return a.guard(writeStep(c, a, row, tokens, meta)) }
 	}
-	t, err := r.s.w.submit(ctx, run)
+	t, err := a.submit(ctx, r.s.w, run)
 	if err != nil {
 		return failure(op, err)
 	}

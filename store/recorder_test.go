@@ -416,13 +416,9 @@ func TestLaterBeginTakesTheAttemptOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := newGame(1, 0).step()
-	row, _ := encodeStep(id, &st, &carry{})
-	err = s.write(t.Context(), func(c *conn) error { return writeStep(c, old, row, nil, nil) })
-	if !errors.Is(err, ErrSuperseded) {
-		t.Errorf("a step of the old driver: got %v, want %v", err, ErrSuperseded)
-	}
-	if err := s.write(t.Context(), old.closable); !errors.Is(err, ErrSuperseded) {
-		t.Errorf("an end by the old driver: got %v, want %v", err, ErrSuperseded)
+	ran := func(*conn) error { t.Error("the old driver's call ran"); return nil }
+	if err := old.do(t.Context(), s.w, ran); !errors.Is(err, ErrSuperseded) {
+		t.Errorf("a call of the old driver: got %v, want %v", err, ErrSuperseded)
 	}
 	if err := rec.Step(t.Context(), id, st); err != nil {
 		t.Error(err)
