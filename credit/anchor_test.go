@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hindsightrl/harness/internal/difflib"
 )
 
 // gigpoTwin is GiGPO by its definition: each row against every other row.
@@ -219,6 +221,24 @@ func TestSimilarAnchors(t *testing.T) {
 		sameFloats(t, "similar", mustEstimate(t, b, c).Values, gigpoTwin(b, c, same), 1e-6)
 		if calls == 0 && len(clusters) > len(slices.Compact(slices.Sorted(slices.Values(b.Group)))) {
 			t.Error("Similar was never asked")
+		}
+	}
+}
+
+// TestDifflibAnchors joins observations that differ in a digit, with the ratio that the original uses.
+func TestDifflibAnchors(t *testing.T) {
+	t.Parallel()
+	b := &Batch{
+		Group: []int{1, 1, 1, 2}, Trajectory: []int{1, 2, 3, 4}, Return: []float64{0, 0, 0, 0}, Similar: difflib.Similar,
+		Anchor: []string{
+			"You are in the middle of a room. You see a desk 1 and a lamp 1.", "You are in the middle of a room. You see a desk 2 and a lamp 1.",
+			"On the shelf 3, you see nothing.", "You are in the middle of a room. You see a desk 1 and a lamp 1.",
+		},
+	}
+	for threshold, want := range map[float64][]int{0: {0, 1, 2, 3}, 0.95: {0, 0, 1, 2}, 0.99: {0, 1, 2, 3}} {
+		got, err := AnchorGroups(b, threshold)
+		if err != nil || !slices.Equal(IDs(got), want) {
+			t.Errorf("threshold %v: clusters %v, %v, want %v", threshold, got, err, want)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func tied(x, mean float64) bool { return float32(x) == float32(mean) }
 // extend lengthens every context by one observation: row i of level k+1 is row i−1 of level k and the
 // observation of row i. Rows without that much history are −1.
 func (l *layout) extend(level, first clusterIDs) clusterIDs {
-	out, pairs := make([]int, len(level.of)), make(interner)
+	out, pairs := make([]int, len(level.of)), make(interner, len(level.of)/2)
 	for k := range l.trajs.len() {
 		previous := -1
 		for _, i := range l.trajs.of(k) {
