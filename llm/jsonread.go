@@ -32,12 +32,10 @@ func (r *jsonReader) fail(err error) {
 
 func (r *jsonReader) space() {
 	for r.p < len(r.b) {
-		switch r.b[r.p] {
-		case ' ', '\n', '\r', '\t':
-			r.p++
-		default:
+		if c := r.b[r.p]; c > ' ' || (c != ' ' && c != '\n' && c != '\r' && c != '\t') {
 			return
 		}
+		r.p++
 	}
 }
 
@@ -156,27 +154,27 @@ func (r *jsonReader) str() []byte {
 	if !r.want('"') {
 		return nil
 	}
-	start, escaped := r.p, false
-	for r.p < len(r.b) {
-		switch c := r.b[r.p]; {
+	b, start, p, escaped := r.b, r.p, r.p, false
+	for p < len(b) {
+		switch c := b[p]; {
 		case c == '"':
-			raw := r.b[start:r.p]
-			r.p++
+			r.p = p + 1
 			if !escaped {
-				return raw
+				return b[start:p]
 			}
-			return r.unescape(r.b[start-1 : r.p])
+			return r.unescape(b[start-1 : p+1])
 		case c == '\\':
 			escaped = true
-			r.p += 2
+			p += 2
 		case c < ' ':
+			r.p = p
 			r.fail(errors.New("control character in a string"))
 			return nil
 		default:
-			r.p++
+			p++
 		}
 	}
-	r.p = len(r.b)
+	r.p = len(b)
 	r.fail(errors.New("the reply ends in the middle of a string"))
 	return nil
 }
@@ -209,58 +207,54 @@ func (r *jsonReader) number() []byte {
 		r.fail(errNotNumber)
 		return nil
 	}
-	start := r.p
-	for r.p < len(r.b) && isNumberByte(r.b[r.p]) {
-		r.p++
-	}
-	num := r.b[start:r.p]
-	if !validNumber(num) {
-		r.p = start
+	end := numberEnd(r.b, r.p)
+	if end < 0 {
 		r.fail(errors.New("a number is due"))
 		return nil
 	}
+	num := r.b[r.p:end]
+	r.p = end
 	return num
 }
 
-func isNumberByte(c byte) bool {
-	return c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
-}
-
-// validNumber applies JSON's grammar: -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
-func validNumber(s []byte) bool {
-	digits := func() int {
-		n := 0
-		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-			n++
+// numberEnd returns where the number at p ends, −1 where none stands by JSON's grammar:
+// -?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?
+func numberEnd(b []byte, p int) int {
+	digits := func() bool {
+		from := p
+		for p < len(b) && b[p]-'0' <= 9 {
+			p++
 		}
-		return n
+		return p > from
 	}
-	if len(s) > 0 && s[0] == '-' {
-		s = s[1:]
+	at := func(c byte) bool { return p < len(b) && b[p] == c }
+	if at('-') {
+		p++
 	}
-	n := digits()
-	if n == 0 || (n > 1 && s[0] == '0') {
-		return false
-	}
-	s = s[n:]
-	if len(s) > 0 && s[0] == '.' {
-		s = s[1:]
-		if n = digits(); n == 0 {
-			return false
+	if at('0') {
+		p++
+		if p < len(b) && b[p]-'0' <= 9 {
+			return -1
 		}
-		s = s[n:]
+	} else if !digits() {
+		return -1
 	}
-	if len(s) > 0 && (s[0] == 'e' || s[0] == 'E') {
-		s = s[1:]
-		if len(s) > 0 && (s[0] == '+' || s[0] == '-') {
-			s = s[1:]
+	if at('.') {
+		p++
+		if !digits() {
+			return -1
 		}
-		if n = digits(); n == 0 {
-			return false
-		}
-		s = s[n:]
 	}
-	return len(s) == 0
+	if at('e') || at('E') {
+		p++
+		if at('+') || at('-') {
+			p++
+		}
+		if !digits() {
+			return -1
+		}
+	}
+	return p
 }
 
 // float32 reads a number rounded once, to the nearest float32. Numbers beyond float32's range become
@@ -329,23 +323,91 @@ func (r *jsonReader) label() string {
 	}
 }
 
-// skip validates and passes over one value.
+// skip validates and passes over one value. Most of a reply is skipped (the prompt's own positions),
+// so containers are walked here in one loop instead of through object and array.
 func (r *jsonReader) skip() {
-	switch c := r.peek(); c {
-	case '{':
-		r.object(func([]byte) {})
-	case '[':
-		r.array(func(int) {})
-	case '"':
-		r.str()
-	case 't', 'f', 'n':
-		if !r.literal("true") && !r.literal("false") && !r.literal("null") {
-			r.fail(errors.New("unknown word"))
+	var inObject [maxJSONDepth + 1]bool // by depth: what the value stands in
+	base := r.depth
+	for r.err == nil {
+		switch c := r.peek(); c {
+		case '{', '[':
+			r.p++
+			if !r.enter() {
+				return
+			}
+			inObject[r.depth] = c == '{'
+			if r.peek() == c+2 { // '}' is '{'+2, ']' is '['+2
+				r.p++
+				r.depth--
+				break
+			}
+			r.skipKey(c == '{')
+			continue
+		case '"':
+			r.str()
+		case 't', 'f', 'n':
+			if !r.literal("true") && !r.literal("false") && !r.literal("null") {
+				r.fail(errors.New("unknown word"))
+			}
+		default:
+			if r.p >= len(r.b) {
+				r.fail(errors.New("the reply ends where a value is due"))
+				return
+			}
+			r.number()
 		}
-	case 0:
-		r.fail(errors.New("the reply ends where a value is due"))
-	default:
-		r.number()
+		for r.depth > base && r.err == nil { // after a value
+			if r.peek() == ',' {
+				r.p++
+				r.skipKey(inObject[r.depth])
+				break
+			}
+			if inObject[r.depth] {
+				r.want('}')
+			} else {
+				r.want(']')
+			}
+			r.depth--
+		}
+		if r.depth == base {
+			return
+		}
+	}
+}
+
+// pass goes over one value without validating what is inside: it only finds the value's end. It is
+// for the bulk of a scored prompt, whose values nobody looks at; that the reply is whole still shows.
+func (r *jsonReader) pass() {
+	if c := r.peek(); c != '{' && c != '[' {
+		r.skip()
+		return
+	}
+	b, depth := r.b, 0
+	for p := r.p; p < len(b); p++ {
+		switch b[p] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				r.p = p + 1
+				return
+			}
+		case '"':
+			for p++; p < len(b) && b[p] != '"'; p++ {
+				if b[p] == '\\' {
+					p++
+				}
+			}
+		}
+	}
+	r.p = len(b)
+	r.fail(errors.New("the reply ends in the middle of a value"))
+}
+
+func (r *jsonReader) skipKey(object bool) {
+	if object {
+		r.str()
+		r.want(':')
 	}
 }
 

@@ -125,7 +125,8 @@ func (p *promptScore) list(r *jsonReader) {
 	r.array(func(i int) {
 		p.rows++
 		if i < p.from || i >= len(p.ids) {
-			return // skipped: the prefix is the condition, not the question
+			r.pass() // the prefix is the condition, not the question
+			return
 		}
 		if r.null() {
 			p.fail(badReply("position %d has no log-probability", i))
