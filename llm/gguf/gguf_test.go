@@ -124,6 +124,9 @@ func TestRender(t *testing.T) {
 	if ids, err = chatml.Render(chat); err != nil || chatml.Detokenize(ids) != want {
 		t.Errorf("chatml: %q, %v", chatml.Detokenize(ids), err)
 	}
+	if ids, err = chatml.RenderOpen(chat, false); err != nil || chatml.Detokenize(ids) != strings.TrimSuffix(want, "<|im_start|>assistant\n") {
+		t.Errorf("chatml without the response's opening: %q, %v", chatml.Detokenize(ids), err)
+	}
 	unknown := stories(t, Config{Slots: 1, ChatTemplate: "{{ nothing that is known }}"})
 	if _, err := unknown.Render(chat); errext.Hint(err) == "" {
 		t.Errorf("unknown template: %v, without a hint", err)

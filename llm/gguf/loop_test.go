@@ -330,7 +330,7 @@ func TestStreamEnds(t *testing.T) {
 		t.Errorf("stop string: %d tokens, %q, %v; want 4 and stop", n, finish, err)
 	}
 	n = 0
-	end := func(_ int, logits []float32) { logits[0] = 99 }
+	end := func(_ []int32, logits []float32) { logits[0] = 99 }
 	finish, err = m.StreamAdjusted(t.Context(), llm.StreamRequest{Prompt: []int32{3}}, end, count)
 	if err != nil || finish != "stop" || n != 1 {
 		t.Errorf("end of sequence: %d tokens, %q, %v; want it handed over and stop", n, finish, err)

@@ -66,14 +66,21 @@ func (m *Model) IsControl(id int32) bool {
 	return m.EndsResponse(id) || (id >= 0 && id < int32(len(m.vocab.pieces)) && m.vocab.control[id])
 }
 
-// Render applies the chat template and tokenizes, with control tokens parsed.
+// Render applies the chat template and tokenizes, with control tokens parsed. The formatter is
+// llama.cpp's own: it knows the templates of the common model families and not what else a file's
+// Jinja text says, for example a system message that some add where there is none.
 func (m *Model) Render(messages []harness.Message) ([]int32, error) {
+	return m.RenderOpen(messages, true)
+}
+
+// RenderOpen is Render without the opening of the response where generationPrompt is false.
+func (m *Model) RenderOpen(messages []harness.Message, generationPrompt bool) ([]int32, error) {
 	release, err := m.use()
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	text, err := m.vocab.render(messages)
+	text, err := m.vocab.render(messages, generationPrompt)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +94,7 @@ func (m *Model) Stream(ctx context.Context, req llm.StreamRequest, emit func(llm
 }
 
 // StreamAdjusted is Stream with a say in the sampling: adjust may be nil.
-func (m *Model) StreamAdjusted(ctx context.Context, req llm.StreamRequest, adjust func(n int, logits []float32), emit func(llm.TokenEvent) error) (string, error) {
+func (m *Model) StreamAdjusted(ctx context.Context, req llm.StreamRequest, adjust Adjust, emit func(llm.TokenEvent) error) (string, error) {
 	room := m.info.ContextLength - len(req.Prompt)
 	if err := m.checkPrompt(req.Prompt, 1); err != nil {
 		return "", fmt.Errorf("generate: %w", err)

@@ -33,9 +33,9 @@ type task struct {
 // full reports whether the reader is too far behind for another token.
 func (t *task) full() bool { return t.events != nil && len(t.events) == cap(t.events) }
 
-// Adjust changes logits before sampling, for example to forbid a token with −Inf. n is the number of
-// tokens already sampled. What is reported about a token stays that of the model's own distribution.
-type Adjust func(n int, logits []float32)
+// Adjust changes logits before sampling, for example to forbid a token with −Inf. sampled are the
+// response's tokens so far. What is reported about a token stays that of the model's own distribution.
+type Adjust = func(sampled []int32, logits []float32)
 
 // newGeneration makes the task that samples at most limit tokens after prompt.
 func newGeneration(ctx context.Context, req llm.StreamRequest, limit int, ends func(int32) bool, adjust Adjust) *task {
@@ -54,7 +54,7 @@ func newGeneration(ctx context.Context, req llm.StreamRequest, limit int, ends f
 		from := logits
 		if adjust != nil {
 			scratch = append(scratch[:0], logits...)
-			adjust(n, scratch)
+			adjust(t.tokens[len(req.Prompt):], scratch)
 			from = scratch
 		}
 		id := sampler.sample(from)

@@ -94,8 +94,8 @@ func (t *vocabulary) tokenize(text string, special bool) ([]int32, error) {
 	return ids, nil
 }
 
-// render applies the chat template up to where the response begins.
-func (t *vocabulary) render(messages []harness.Message) (string, error) {
+// render applies the chat template, with the opening of the response where generationPrompt says so.
+func (t *vocabulary) render(messages []harness.Message, generationPrompt bool) (string, error) {
 	if len(messages) == 0 {
 		return "", errors.New("render: no messages")
 	}
@@ -114,10 +114,10 @@ func (t *vocabulary) render(messages []harness.Message) (string, error) {
 		return strings.Join(contents, "\n\n"), nil
 	}
 	buf := make([]byte, 2*size+1024)
-	n := llama.ChatApplyTemplate(t.template, chat, true, buf)
+	n := llama.ChatApplyTemplate(t.template, chat, generationPrompt, buf)
 	if int(n) > len(buf) {
 		buf = make([]byte, n)
-		n = llama.ChatApplyTemplate(t.template, chat, true, buf)
+		n = llama.ChatApplyTemplate(t.template, chat, generationPrompt, buf)
 	}
 	if n <= 0 || int(n) > len(buf) {
 		return "", errext.WithHint(errors.New("render: the model's chat template is none that llama.cpp's formatter knows"),

@@ -63,6 +63,9 @@ func (t *Text) Write(b []byte) bool {
 	return true
 }
 
+// Append adds bytes in which no stop string is looked for.
+func (t *Text) Append(b []byte) { t.buf = append(t.buf, b...) }
+
 // Stopped reports whether a stop string was found.
 func (t *Text) Stopped() bool { return t.stop != "" }
 
