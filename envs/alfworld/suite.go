@@ -49,10 +49,10 @@ type Skip struct {
 
 // Suite finds and compiles games. It is safe for concurrent use.
 type Suite struct {
-	cfg   Config
-	name  string // where the games come from, for messages
-	fsys  fs.FS
-	games *cache
+	cfg     Config
+	name    string // where the games come from, for messages
+	fsys    fs.FS
+	games   *cache
 	domains domains
 
 	mu     sync.Mutex

@@ -90,9 +90,8 @@ func (t *commandTable) fill(g *Game) error {
 		}
 	}
 	r := &renderer{g: g}
-	byText := make(map[string]int32)
-	memo := make(map[commandKey]int32)
-	var texts []string
+	memo := make(map[uint64]int32, g.ops.len()/2)
+	texts := make([]string, 0, g.ops.len()/2)
 	var params []uint16
 	for op := range g.ops.len() {
 		use := &uses[g.ops.action[op]]
@@ -102,19 +101,18 @@ func (t *commandTable) fill(g *Game) error {
 			continue
 		}
 		params = g.params(op, params[:0])
-		key := use.key(g.ops.action[op], params)
+		key, exact := use.key(g.ops.action[op], params)
 		id, ok := memo[key]
-		if !ok || use.wide {
+		if !ok || !exact {
 			text, err := g.commandText(r, op, params)
 			if err != nil {
 				return err
 			}
-			if id, ok = byText[text]; !ok {
-				id = int32(len(texts))
-				byText[text] = id
-				texts = append(texts, text)
+			id = int32(len(texts))
+			texts = append(texts, text)
+			if exact {
+				memo[key] = id
 			}
-			memo[key] = id
 		}
 		g.ops.cmd[op] = id
 	}
@@ -122,7 +120,7 @@ func (t *commandTable) fill(g *Game) error {
 	return nil
 }
 
-// sort numbers the commands by their text.
+// sort numbers the commands by their text; equal texts are one command.
 func (t *commandTable) sort(g *Game, texts []string) {
 	order := make([]int32, len(texts))
 	for i := range order {
@@ -130,26 +128,35 @@ func (t *commandTable) sort(g *Game, texts []string) {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(texts[a], texts[b]) })
 	number := make([]int32, len(texts))
-	t.text = make([]string, len(texts))
+	t.text = make([]string, 0, len(texts))
 	t.index = make(map[string]int, len(texts))
-	for n, old := range order {
-		number[old] = int32(n)
-		t.text[n] = texts[old]
-		t.index[texts[old]] = n
+	for _, old := range order {
+		if n := len(t.text); n == 0 || t.text[n-1] != texts[old] {
+			t.index[texts[old]] = n
+			t.text = append(t.text, texts[old])
+		}
+		number[old] = int32(len(t.text) - 1)
 	}
-	count := make([]int32, len(texts))
+	t.group(g, number)
+}
+
+// group lists the operators of each command.
+func (t *commandTable) group(g *Game, number []int32) {
+	count := make([]int32, len(t.text))
+	total := 0
 	for i, c := range g.ops.cmd {
 		if c >= 0 {
 			g.ops.cmd[i] = number[c]
 			count[number[c]]++
+			total++
 		}
 	}
-	all := make([]int32, 0, len(g.ops.cmd))
-	t.ops = make([][]int32, len(texts))
+	all := make([]int32, total)
+	t.ops = make([][]int32, len(t.text))
+	at := 0
 	for i, n := range count {
-		at := len(all)
-		all = all[:at+int(n)]
-		t.ops[i] = all[at:at:len(all)]
+		t.ops[i] = all[at : at : at+int(n)]
+		at += int(n)
 	}
 	for op, c := range g.ops.cmd {
 		if c >= 0 {
@@ -170,28 +177,24 @@ func (g *Game) commandText(r *renderer, op int, params []uint16) (string, error)
 	return text, nil
 }
 
-// commandKey identifies a rendering by action and the parameters that the template reads.
-type commandKey struct {
-	action uint16
-	params [4]uint16
-}
-
 // usage is what a text reads.
 type usage struct {
 	dynamic bool  // facts that change
 	slots   []int // parameters
-	wide    bool  // more parameters than a key holds
 	seen    map[*choiceNode]bool
 }
 
-func (u *usage) key(action uint16, params []uint16) commandKey {
-	k := commandKey{action: action}
-	if !u.wide {
-		for i, s := range u.slots {
-			k.params[i] = params[s]
-		}
+// key identifies a rendering by action and the parameters that the template reads; exact is false
+// where they are more than a key holds.
+func (u *usage) key(action uint16, params []uint16) (key uint64, exact bool) {
+	if len(u.slots) > 3 {
+		return 0, false
 	}
-	return k
+	key = uint64(action)
+	for _, s := range u.slots {
+		key = key<<16 | uint64(params[s])
+	}
+	return key, true
 }
 
 // usageOf walks a template. A query that binds something reads every parameter, as it may take none of
@@ -201,7 +204,6 @@ func usageOf(n node, nparams int) usage {
 	u.walk(n, nparams)
 	slices.Sort(u.slots)
 	u.slots = slices.Compact(u.slots)
-	u.wide = len(u.slots) > len(commandKey{}.params)
 	return u
 }
 

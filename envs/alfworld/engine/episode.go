@@ -212,7 +212,7 @@ func (e *Episode) refreshPivot(f int) {
 		}
 	}
 	for i := x.at[f]; i < x.at[f+1]; i++ {
-		if p := &x.ops[i]; e.plan.holds(p.rest) {
+		if p := &x.ops[i]; e.plan.holds(x.rest[p.from:p.to]) {
 			e.cmds.set(int(p.cmd))
 		}
 	}

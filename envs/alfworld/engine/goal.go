@@ -60,7 +60,7 @@ func (b *builder) goal(parts [][]int, dynamic int) *goal {
 			continue
 		}
 		p := b.load(in)
-		lits, ok := b.literals(&p.conj)
+		lits, ok := b.literals(&p.conj, nil)
 		if !ok {
 			continue
 		}

@@ -46,6 +46,35 @@ type trigger struct{ plan, lit int }
 type instance struct {
 	plan    int32
 	binding uint32 // offset into grounder.bindings
+	used    uint32 // offset into grounder.used: a raw fact per literal, then one per effect
+}
+
+// factIndex finds raw facts by atom. Atoms of up to three arguments, which are nearly all, are found by
+// one packed number.
+type factIndex struct {
+	packed map[uint64]int32
+	wide   map[atom]int32
+}
+
+func (x *factIndex) get(a *atom, arity int) (int32, bool) {
+	if arity > 3 {
+		f, ok := x.wide[*a]
+		return f, ok
+	}
+	f, ok := x.packed[a.pack()]
+	return f, ok
+}
+
+func (x *factIndex) put(a *atom, arity int, f int32) {
+	if arity > 3 {
+		x.wide[*a] = f
+		return
+	}
+	x.packed[a.pack()] = f
+}
+
+func (a *atom) pack() uint64 {
+	return uint64(a.pred)<<48 | uint64(a.args[0])<<32 | uint64(a.args[1])<<16 | uint64(a.args[2])
 }
 
 // grounder finds every instance that is reachable when nothing is ever deleted: each fact, as it is
@@ -53,7 +82,7 @@ type instance struct {
 type grounder struct {
 	w         *world
 	facts     []rawFact
-	index     map[atom]int32
+	index     factIndex
 	heads     [][]int32 // [pred*maxArity+pos][entity]: first visible fact
 	byPred    [][]int32 // visible facts
 	queue     []int32
@@ -61,26 +90,42 @@ type grounder struct {
 	triggers  [][]trigger // by predicate
 	instances []instance
 	bindings  []uint16
+	used      []int32
 
 	binding []int32 // values of the current plan's variables, -1 = none
+	chosen  []int32 // raw fact that each literal of the current plan is matched with, -1 = none
 	given   int32   // the fact that triggered the current join, -1 = none
 	atLit   int     // and the literal it is given for
 	err     error
 }
 
 func newGrounder(w *world) *grounder {
-	return &grounder{w: w, index: make(map[atom]int32, 4*len(w.problem.Init))}
+	n := 4 * len(w.problem.Init)
+	return &grounder{
+		w: w, index: factIndex{make(map[uint64]int32, n), make(map[atom]int32)},
+		facts: make([]rawFact, 0, n), bindings: make([]uint16, 0, 16*n), used: make([]int32, 0, 16*n),
+	}
 }
 
 // add registers a fact and returns its number.
 func (gr *grounder) add(a atom) int32 {
-	if i, ok := gr.index[a]; ok {
+	arity := gr.w.preds[a.pred].arity
+	if i, ok := gr.index.get(&a, arity); ok {
 		return i
 	}
 	i := int32(len(gr.facts))
-	gr.index[a] = i
+	gr.index.put(&a, arity, i)
 	gr.facts = append(gr.facts, rawFact{atom: a})
 	return i
+}
+
+// find returns the number of a literal's fact under the current binding, or -1.
+func (gr *grounder) find(l literal) int32 {
+	a := gr.ground(l)
+	if f, ok := gr.index.get(&a, len(l.args)); ok {
+		return f
+	}
+	return -1
 }
 
 // reach registers a fact as reached and queues it.
@@ -218,16 +263,19 @@ func (gr *grounder) begin(pi, lit int, f int32) {
 	for range p.vars {
 		gr.binding = append(gr.binding, -1)
 	}
+	gr.chosen = gr.chosen[:0]
+	for range p.lits {
+		gr.chosen = append(gr.chosen, -1)
+	}
 	gr.given, gr.atLit = f, lit
 	if f < 0 {
 		gr.join(pi, p.orders[len(p.lits)])
 		return
 	}
 	var undo [maxArity]term
-	if n, ok := gr.unify(p, p.lits[lit], &gr.facts[f].args, &undo); ok {
+	if _, ok := gr.unify(p, p.lits[lit], &gr.facts[f].args, &undo); ok {
+		gr.chosen[lit] = f
 		gr.join(pi, p.orders[lit])
-	} else {
-		gr.unbind(undo[:n])
 	}
 }
 
@@ -300,7 +348,8 @@ func (gr *grounder) join(pi int, order []int) {
 	}
 	switch {
 	case full:
-		if f, ok := gr.index[gr.ground(l)]; ok && gr.facts[f].visible && gr.fresh(p, li, f) {
+		if f := gr.find(l); f >= 0 && gr.facts[f].visible && gr.fresh(li, f) {
+			gr.chosen[li] = f
 			gr.join(pi, order[1:])
 		}
 	case pos >= 0:
@@ -316,18 +365,19 @@ func (gr *grounder) join(pi int, order []int) {
 
 // fresh keeps an instance that uses the given fact twice from being found twice: literals before the
 // given one may not use it.
-func (gr *grounder) fresh(p *plan, li int, f int32) bool {
+func (gr *grounder) fresh(li int, f int32) bool {
 	return f != gr.given || li > gr.atLit
 }
 
 func (gr *grounder) try(pi, li int, f int32, order []int) {
 	p := &gr.plans[pi]
-	if !gr.fresh(p, li, f) {
+	if !gr.fresh(li, f) {
 		return
 	}
 	var undo [maxArity]term
 	n, ok := gr.unify(p, p.lits[li], &gr.facts[f].args, &undo)
 	if ok {
+		gr.chosen[li] = f
 		gr.join(pi, order[1:])
 	}
 	gr.unbind(undo[:n])
@@ -369,30 +419,43 @@ func (gr *grounder) emit(pi int) {
 			return
 		}
 	}
-	for _, l := range p.lits {
-		if !l.neg || gr.w.preds[l.pred].dynamic() || hasNoEntity(l) {
+	start := len(gr.used)
+	gr.used = append(gr.used, gr.chosen...)
+	lits := gr.used[start:]
+	for i, l := range p.lits {
+		if !l.neg || hasNoEntity(l) {
 			continue
 		}
-		if _, ok := gr.index[gr.ground(l)]; ok {
+		lits[i] = gr.find(l)
+		if lits[i] >= 0 && !gr.w.preds[l.pred].dynamic() {
+			gr.used = gr.used[:start]
 			return
 		}
 	}
-	if p.action >= 0 && gr.isNoop(p) {
+	for i := range p.effects {
+		f := int32(-1)
+		if l := p.effects[i].lit; !hasNoEntity(l) {
+			f = gr.add(gr.ground(l))
+		}
+		gr.used = append(gr.used, f)
+	}
+	lits = gr.used[start : start+len(p.lits)]
+	effects := gr.used[start+len(p.lits):]
+	if p.action >= 0 && gr.isNoop(p, lits, effects) {
+		gr.used = gr.used[:start]
 		return
 	}
 	if len(gr.instances) >= maxOperators {
 		gr.err = fmt.Errorf("the game has more than %d operators", maxOperators)
 		return
 	}
-	gr.instances = append(gr.instances, instance{int32(pi), uint32(len(gr.bindings))})
+	gr.instances = append(gr.instances, instance{int32(pi), uint32(len(gr.bindings)), uint32(start)})
 	for _, v := range gr.binding {
 		gr.bindings = append(gr.bindings, uint16(v))
 	}
-	for i := range p.effects {
-		if l := p.effects[i].lit; !hasNoEntity(l) {
-			if f := gr.add(gr.ground(l)); !l.neg {
-				gr.reach(f)
-			}
+	for i, f := range effects {
+		if f >= 0 && !p.effects[i].lit.neg {
+			gr.reach(f)
 		}
 	}
 }
@@ -408,23 +471,19 @@ func hasNoEntity(l literal) bool {
 
 // isNoop reports an operator that can change nothing: such operators do not exist in the original.
 // An effect changes nothing if the precondition already demands its outcome, if an add overrides a
-// delete, or if the fact can never differ.
-func (gr *grounder) isNoop(p *plan) bool {
-	for _, e := range p.effects {
-		if hasNoEntity(e.lit) {
+// delete, or if the fact can never differ. lits and effects are the raw facts of literals and effects.
+func (gr *grounder) isNoop(p *plan, lits, effects []int32) bool {
+	for i := range p.effects {
+		f, neg := effects[i], p.effects[i].lit.neg
+		if f < 0 || demands(p, lits, f, neg) {
 			continue
 		}
-		a := gr.ground(e.lit)
-		if gr.demands(p, a, e.lit.neg) {
-			continue
-		}
-		pred := &gr.w.preds[a.pred]
-		f, known := gr.index[a]
-		initial := known && gr.facts[f].initial
+		pred := &gr.w.preds[gr.facts[f].pred]
+		initial := gr.facts[f].initial
 		switch {
-		case !e.lit.neg && initial && !pred.deleted:
-		case e.lit.neg && !initial && !pred.added:
-		case e.lit.neg && gr.adds(p, a):
+		case !neg && initial && !pred.deleted:
+		case neg && !initial && !pred.added:
+		case neg && overridden(p, effects, f):
 		default:
 			return false
 		}
@@ -432,18 +491,20 @@ func (gr *grounder) isNoop(p *plan) bool {
 	return true
 }
 
-func (gr *grounder) demands(p *plan, a atom, neg bool) bool {
-	for _, l := range p.lits {
-		if l.neg == neg && l.pred == int(a.pred) && !hasNoEntity(l) && gr.ground(l) == a {
+// demands reports whether the precondition holds only where fact f has the given sign.
+func demands(p *plan, lits []int32, f int32, neg bool) bool {
+	for i, used := range lits {
+		if used == f && p.lits[i].neg == neg {
 			return true
 		}
 	}
 	return false
 }
 
-func (gr *grounder) adds(p *plan, a atom) bool {
-	for _, e := range p.effects {
-		if !e.lit.neg && e.when == nil && !hasNoEntity(e.lit) && gr.ground(e.lit) == a {
+// overridden reports whether an unconditional effect adds f.
+func overridden(p *plan, effects []int32, f int32) bool {
+	for i, e := range effects {
+		if e == f && !p.effects[i].lit.neg && p.effects[i].when == nil {
 			return true
 		}
 	}

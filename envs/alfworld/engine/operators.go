@@ -58,24 +58,31 @@ func (b *builder) load(in instance) *plan {
 }
 
 // literals resolves the dynamic literals of c under the loaded values; the result is valid until the
-// next call. ok is false if a literal can never hold. Literals that always hold are left out.
-func (b *builder) literals(c *conj) (lits []literalID, ok bool) {
+// next call. ok is false if a literal can never hold. Literals that always hold are left out. known
+// lists the raw facts of the literals as far as they are known, -1 = look it up; it may be nil.
+func (b *builder) literals(c *conj, known []int32) (lits []literalID, ok bool) {
 	b.scratch = b.scratch[:0]
-	for _, l := range c.lits {
+	for i, l := range c.lits {
 		if hasNoEntity(l) {
 			if !l.neg {
 				return nil, false
 			}
 			continue
 		}
-		f, known := b.gr.index[b.gr.ground(l)]
+		f := int32(-1)
+		if known != nil {
+			f = known[i]
+		}
+		if f < 0 {
+			f = b.gr.find(l)
+		}
 		if !b.gr.w.preds[l.pred].dynamic() {
-			if known == l.neg {
+			if (f >= 0) == l.neg {
 				return nil, false
 			}
 			continue
 		}
-		if !known || !b.gr.facts[f].reached {
+		if f < 0 || !b.gr.facts[f].reached {
 			if !l.neg {
 				return nil, false
 			}
@@ -98,57 +105,80 @@ func (b *builder) equal(c *conj) bool {
 	return true
 }
 
+// sorted is an instance with the first part of its sort key.
+type sorted struct {
+	key uint64
+	at  int32
+}
+
+// order sorts the instances of actions by action, then arguments.
+func (b *builder) order() []sorted {
+	out := make([]sorted, 0, len(b.gr.instances))
+	for i, in := range b.gr.instances {
+		p := &b.gr.plans[in.plan]
+		if p.action < 0 {
+			continue
+		}
+		key := uint64(p.action) << 48
+		for k, v := range b.gr.bindings[in.binding : int(in.binding)+min(p.nparams, 3)] {
+			key |= uint64(v) << (32 - 16*k)
+		}
+		out = append(out, sorted{key, int32(i)})
+	}
+	slices.SortFunc(out, func(x, y sorted) int {
+		if x.key != y.key {
+			return cmp.Compare(x.key, y.key)
+		}
+		return b.compare(b.gr.instances[x.at], b.gr.instances[y.at])
+	})
+	return out
+}
+
+func (b *builder) compare(x, y instance) int {
+	p, q := &b.gr.plans[x.plan], &b.gr.plans[y.plan]
+	xs := b.gr.bindings[x.binding : int(x.binding)+p.nparams]
+	ys := b.gr.bindings[y.binding : int(y.binding)+q.nparams]
+	return cmp.Or(slices.Compare(xs, ys), cmp.Compare(x.plan, y.plan), cmp.Compare(x.binding, y.binding))
+}
+
 // operators emits all instances of actions.
 func (b *builder) operators() *operators {
-	order := make([]int32, 0, len(b.gr.instances))
-	for i, in := range b.gr.instances {
-		if b.gr.plans[in.plan].action >= 0 {
-			order = append(order, int32(i))
-		}
-	}
-	slices.SortFunc(order, func(x, y int32) int { return b.compare(b.gr.instances[x], b.gr.instances[y]) })
+	order := b.order()
 	n := len(order)
 	o := &operators{
 		action: make([]uint16, 0, n), argAt: make([]uint32, 1, n+1), preAt: make([]uint32, 1, n+1), effAt: make([]uint32, 1, n+1),
-		args: make([]uint16, 0, 4*n), pre: make([]literalID, 0, 4*n), eff: make([]literalID, 0, 4*n),
+		args: make([]uint16, 0, 5*n), pre: make([]literalID, 0, 3*n), eff: make([]literalID, 0, 4*n),
 	}
-	for _, i := range order {
-		p := b.load(b.gr.instances[i])
-		if lits, ok := b.literals(&p.conj); ok {
+	for _, s := range order {
+		in := b.gr.instances[s.at]
+		p := b.load(in)
+		used := b.gr.used[in.used : int(in.used)+len(p.lits)+len(p.effects)]
+		if lits, ok := b.literals(&p.conj, used[:len(p.lits)]); ok {
 			o.pre = append(o.pre, lits...)
-			b.emit(o, p)
+			b.emit(o, p, used[len(p.lits):])
 		}
 	}
 	o.cmd = make([]int32, o.len())
 	return o
 }
 
-func (b *builder) compare(x, y instance) int {
-	p, q := &b.gr.plans[x.plan], &b.gr.plans[y.plan]
-	if p.action != q.action {
-		return cmp.Compare(p.action, q.action)
-	}
-	xs := b.gr.bindings[x.binding : int(x.binding)+p.nparams]
-	ys := b.gr.bindings[y.binding : int(y.binding)+q.nparams]
-	return cmp.Or(slices.Compare(xs, ys), cmp.Compare(x.plan, y.plan), cmp.Compare(x.binding, y.binding))
-}
-
 // emit appends the operator of the loaded instance, whose precondition is already in place.
-func (b *builder) emit(o *operators, p *plan) {
+func (b *builder) emit(o *operators, p *plan, effects []int32) {
 	for _, v := range b.gr.binding[:p.nparams] {
 		o.args = append(o.args, uint16(v))
 	}
 	start := len(o.eff)
 	for _, dels := range []bool{true, false} {
-		for _, e := range p.effects {
-			if e.lit.neg != dels || hasNoEntity(e.lit) {
+		for i := range p.effects {
+			e := &p.effects[i]
+			if e.lit.neg != dels || effects[i] < 0 {
 				continue
 			}
-			id := makeLiteral(b.number[b.gr.index[b.gr.ground(e.lit)]], dels)
+			id := makeLiteral(b.number[effects[i]], dels)
 			switch {
 			case e.when != nil:
 				b.emitWhen(o, e.when, id)
-			case dels && b.gr.adds(p, b.gr.ground(e.lit)): // the add wins
+			case dels && overridden(p, effects, effects[i]): // the add wins
 			case !slices.Contains(o.eff[start:], id):
 				o.eff = append(o.eff, id)
 			}
@@ -163,7 +193,7 @@ func (b *builder) emit(o *operators, p *plan) {
 func (b *builder) emitWhen(o *operators, when []conj, id literalID) {
 	w := whenEffect{eff: id}
 	for i := range when {
-		if lits, ok := b.literals(&when[i]); ok && b.equal(&when[i]) {
+		if lits, ok := b.literals(&when[i], nil); ok && b.equal(&when[i]) {
 			w.cond = append(w.cond, slices.Clone(lits))
 		}
 	}

@@ -12,14 +12,15 @@ type pivotIndex struct {
 	ranges [][2]int // runs of facts that are pivots, as [from, to)
 	at     []uint32 // ops[at[f]:at[f+1]] are the operators of fact f
 	ops    []pivoted
+	rest   []literalID
 	always []int32 // operators without a positive literal
 	free   []bits  // per fact: commands of operators that have no literal but the pivot; nil if none
 }
 
-// pivoted is an operator under its pivot: rest are the other literals.
+// pivoted is an operator under its pivot: pivotIndex.rest[from:to] are the other literals.
 type pivoted struct {
-	cmd  int32
-	rest []literalID
+	cmd      int32
+	from, to uint32
 }
 
 func newPivotIndex(g *Game) *pivotIndex {
@@ -59,18 +60,19 @@ func (x *pivotIndex) collect(g *Game, pivot []int32) {
 		x.at[f+1] += x.at[f]
 	}
 	x.ops = make([]pivoted, x.at[g.facts.dynamic])
+	x.rest = make([]literalID, 0, len(g.ops.pre))
 	next := slices.Clone(x.at)
 	for op, f := range pivot {
 		if f < 0 {
 			continue
 		}
-		rest := make([]literalID, 0, len(g.ops.preOf(op))-1)
+		from := uint32(len(x.rest))
 		for _, l := range g.ops.preOf(op) {
 			if l != makeLiteral(f, false) {
-				rest = append(rest, l)
+				x.rest = append(x.rest, l)
 			}
 		}
-		x.ops[next[f]] = pivoted{g.ops.cmd[op], rest}
+		x.ops[next[f]] = pivoted{g.ops.cmd[op], from, uint32(len(x.rest))}
 		next[f]++
 	}
 	for f := range g.facts.dynamic {

@@ -98,6 +98,13 @@ func Parse(text string) (*Node, error) {
 	}
 	var root *Node
 	stack := make([]*Node, 0, 16)
+	slab := make([]Node, len(toks)) // one allocation for all nodes
+	node := func(n Node) *Node {
+		slab[0] = n
+		p := &slab[0]
+		slab = slab[1:]
+		return p
+	}
 	for i, t := range toks {
 		if root != nil && len(stack) == 0 {
 			return nil, &Error{Line: t.line, Construct: toks[i].text, Reason: "text after the closing parenthesis"}
@@ -107,7 +114,7 @@ func Parse(text string) (*Node, error) {
 			if len(stack) >= maxDepth {
 				return nil, &Error{Line: t.line, Reason: "parentheses nested too deeply"}
 			}
-			n := &Node{Line: t.line, IsList: true}
+			n := node(Node{Line: t.line, IsList: true})
 			if root == nil {
 				root = n
 			} else {
@@ -119,7 +126,7 @@ func Parse(text string) (*Node, error) {
 			stack = stack[:len(stack)-1]
 		default:
 			top := stack[len(stack)-1]
-			top.List = append(top.List, &Node{Line: t.line, Text: strings.ToLower(t.text), Raw: t.text})
+			top.List = append(top.List, node(Node{Line: t.line, Text: strings.ToLower(t.text), Raw: t.text}))
 		}
 	}
 	if len(stack) > 0 {
