@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -29,16 +31,40 @@ func (m *seeds) Stream(ctx context.Context, req llm.StreamRequest, emit func(llm
 	return m.fake.Stream(ctx, req, emit)
 }
 
-// going starts a generation on a gated model, lets n tokens through and returns its reply's channel.
-func going(t *testing.T, ts *httptest.Server, gate chan struct{}, n int) <-chan generateReply {
+// going starts a streamed generation on a gated model and waits until n tokens have arrived, so that
+// the model waits at its gate for the next. The channel gives the whole response in the end.
+func going(t *testing.T, ts *httptest.Server, gate chan struct{}, n int) <-chan generateChoice {
 	t.Helper()
-	out := make(chan generateReply, 1)
+	out, arrived := make(chan generateChoice, 1), make(chan struct{}, 100)
+	body := `{"token_ids":[62],"request_id":"r1","stream":true,"sampling_params":{"temperature":0,"max_tokens":50}}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, ts.URL+"/inference/v1/generate", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
 	go func() {
-		out <- ask[generateReply](t, ts, "/inference/v1/generate", object{"token_ids": []int{'>'}, "request_id": "r1",
-			"sampling_params": object{"temperature": 0, "max_tokens": 50}})
+		var whole generateChoice
+		defer func() { out <- whole }()
+		res, err := ts.Client().Do(req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer res.Body.Close()
+		lines := bufio.NewScanner(res.Body)
+		for lines.Scan() {
+			var r generateReply
+			if data, ok := strings.CutPrefix(lines.Text(), "data: {"); !ok || json.Unmarshal([]byte("{"+data), &r) != nil {
+				continue
+			}
+			c := r.Choices[0]
+			whole.IDs, whole.Finish, whole.Versions = append(whole.IDs, c.IDs...), c.Finish, c.Versions
+			arrived <- struct{}{}
+		}
 	}()
 	for range n {
 		gate <- struct{}{}
+		<-arrived
 	}
 	return out
 }
@@ -88,7 +114,7 @@ func TestPauseAborts(t *testing.T) {
 	if status, b := do(t, ts, "/pause", `{}`); status != http.StatusOK || !strings.Contains(string(b), "paused") {
 		t.Fatalf("pause: %d %s", status, b)
 	}
-	if c := (<-out).Choices[0]; *c.Finish != "abort" || len(c.IDs) > 2 {
+	if c := <-out; *c.Finish != "abort" || len(c.IDs) != 2 {
 		t.Errorf("aborted choice: %+v", c)
 	}
 	if !ask[map[string]bool](t, ts, "/is_paused", nil)["is_paused"] {
@@ -107,7 +133,7 @@ func TestPauseAborts(t *testing.T) {
 	for range 7 {
 		gate <- struct{}{}
 	}
-	if c := (<-later).Choices[0]; *c.Finish != "stop" || len(c.IDs) != 7 {
+	if c := <-later; *c.Finish != "stop" || len(c.IDs) != 7 {
 		t.Errorf("after resuming: %+v", c)
 	}
 }
@@ -125,7 +151,7 @@ func TestPauseWaits(t *testing.T) {
 	for range 3 {
 		gate <- struct{}{}
 	}
-	if c := (<-out).Choices[0]; *c.Finish != "stop" || len(c.IDs) != 4 {
+	if c := <-out; *c.Finish != "stop" || len(c.IDs) != 4 {
 		t.Errorf("what was under way: %+v", c)
 	}
 	<-paused
@@ -145,11 +171,11 @@ func TestPauseKeeps(t *testing.T) {
 	do(t, ts, "/resume", `{}`)
 	gate <- struct{}{}
 	gate <- struct{}{}
-	c := (<-out).Choices[0]
+	c := <-out
 	if *c.Finish != "stop" || len(c.IDs) != 5 {
 		t.Errorf("the frozen response: %+v", c)
 	}
-	if n := len(c.Versions); n != 2 || c.Versions[0].Version != "0" || c.Versions[1].Version != "1" || c.Versions[1].End != 5 {
+	if !cmp.Equal(c.Versions, []span{{"0", 0, 2}, {"1", 2, 5}}) {
 		t.Errorf("versions %v", c.Versions)
 	}
 }
@@ -162,7 +188,7 @@ func TestAbortOne(t *testing.T) {
 	do(t, ts, "/abort_requests", `{"request_ids":["another"]}`)
 	gate <- struct{}{}
 	do(t, ts, "/inference/v1/abort_requests", `{"request_ids":["r1"]}`)
-	if c := (<-out).Choices[0]; *c.Finish != "abort" {
+	if c := <-out; *c.Finish != "abort" {
 		t.Errorf("finish %q", *c.Finish)
 	}
 }
@@ -190,7 +216,7 @@ func TestReload(t *testing.T) {
 	for range 3 {
 		gate <- struct{}{}
 	}
-	c := (<-out).Choices[0]
+	c := <-out
 	if want := []int32{'a', 'b', 'X', 'Y', fakeEOS}; !cmp.Equal(c.IDs, want) || !cmp.Equal(c.Versions, []span{{"0", 0, 2}, {"1", 2, 5}}) {
 		t.Errorf("ids %v, versions %v", c.IDs, c.Versions)
 	}
