@@ -15,7 +15,7 @@ import (
 func run(st stops, g *globals, args []string) int {
 	root := newRoot(st, g)
 	root.SetArgs(args)
-	err := root.ExecuteContext(st.hard)
+	err := root.ExecuteContext(st.soft) // commands that can end gracefully take st themselves
 	if err == nil {
 		return exitOK
 	}
@@ -58,20 +58,21 @@ Start with:  harness rollout`,
 	root.AddCommand(
 		newRollout(st, g), newPanel(g), newEnv(g),
 		newRuns(g), newShow(g), newReplay(g),
-		newDB(g), newVerify(g),
+		newDB(g), newVerify(g), newConfig(g),
 	)
 	forbidStrayArgs(root)
 	return root
 }
 
-// usageError marks err as the user's and names the help to read.
+// usageError marks err as the user's and names the help to read, unless err knows a better remedy.
 func usageError(cmd *cobra.Command, err error) error {
-	return errext.WithCode(errext.WithHint(err, cmd.CommandPath()+" --help"), exitUsage)
+	return errext.WithCode(errext.WithHint(err, hintOr(err, cmd.CommandPath()+" --help")), exitUsage)
 }
 
 // forbidStrayArgs makes wrong arguments usage errors with a hint, and unknown subcommands errors
 // that offer the nearest name.
 func forbidStrayArgs(cmd *cobra.Command) {
+	cmd.SuggestionsMinimumDistance = 2
 	for _, sub := range cmd.Commands() {
 		forbidStrayArgs(sub)
 	}

@@ -31,3 +31,10 @@ func sharedRoot() string {
 	}
 	return filepath.Join(filepath.Dir(file), "..", "..", "..", "shared")
 }
+
+// SharedDir returns the folder of the reference data, and whether it is there.
+func SharedDir() (string, bool) {
+	dir := sharedRoot()
+	info, err := os.Stat(dir)
+	return dir, err == nil && info.IsDir()
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/agent"
+	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/store"
+)
+
+// rolloutCommand collects a run: it takes a panel, makes groups of episodes, runs them and writes
+// every step to the ledger.
+type rolloutCommand struct {
+	st stops
+	g  *globals
+
+	source    envSource
+	panelPath string
+	tasks     int
+	group     int
+	maxSteps  int
+	history   int
+	seed      int64
+	templates string
+	policy    policyFlags
+
+	db      string
+	name    string
+	resume  string
+	retry   bool
+	workers int
+	budget  agent.Budget
+	asJSON  bool
+	quiet   bool
+}
+
+func newRollout(st stops, g *globals) *cobra.Command {
+	c := &rolloutCommand{st: st, g: g}
+	cmd := &cobra.Command{
+		Use:   "rollout",
+		Short: "Collect episodes: run a policy on a panel of tasks and record everything",
+		Long: `rollout runs groups of episodes and writes every step to the ledger as it happens.
+
+Without flags it plays the embedded games with a built-in policy. The first Ctrl-C finishes the
+episodes that are running, the second stops at once; either way --resume goes on from there.`,
+		Example: `  harness rollout
+  harness rollout --data $ALFWORLD_DATA --split valid_unseen --policy expert --group 1
+  harness rollout --policy openai:http://127.0.0.1:8000 --model my-model --group 8 --name nightly
+  harness rollout --resume nightly`,
+		GroupID: "run",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
+	}
+	c.source.flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&c.panelPath, "panel", "", "panel file to run instead of a split (see `harness panel make`)")
+	f.IntVar(&c.tasks, "tasks", 0, "only the first N tasks; 0 = all")
+	f.IntVar(&c.group, "group", 4, "episodes per task")
+	f.IntVar(&c.maxSteps, "max-steps", 0, "steps per episode; 0 = the environment's own limit")
+	f.IntVar(&c.history, "history", agent.DefaultHistory, "past steps that a prompt shows")
+	f.Int64Var(&c.seed, "seed", 0, "seed of the run: all randomness derives from it, the task and the sample")
+	f.StringVar(&c.templates, "templates", "", "file of prompt templates (JSON or YAML)")
+	c.policy.flags(cmd)
+	ledgerFlag(cmd, &c.db)
+	f.StringVar(&c.name, "name", "", "name of the run (default: environment and time)")
+	f.StringVar(&c.resume, "resume", "", "go on with this run instead of starting one")
+	f.BoolVar(&c.retry, "retry-failed", false, "with --resume: try failed episodes again")
+	f.IntVar(&c.workers, "workers", 32, "episodes that run at the same time")
+	f.IntVar(&c.budget.Tokens, "max-episode-tokens", 0, "end an episode after so many response tokens; 0 = no bound")
+	f.DurationVar(&c.budget.Time, "max-episode-time", 0, "end an episode after so much time; 0 = no bound")
+	f.BoolVar(&c.asJSON, "json", false, "print the summary as JSON")
+	f.BoolVar(&c.quiet, "quiet", false, "no progress")
+	configurable(g, cmd)
+	return cmd
+}
+
+// hereAndNow are the flags that belong to this machine or this call rather than to the run: they are
+// not stored with it and may differ when it is resumed.
+var hereAndNow = map[string]bool{
+	"db": true, "name": true, "resume": true, "retry-failed": true, "workers": true, "json": true, "quiet": true,
+	"config": true, "help": true, "data": true, "panel": true, "api-key-env": true, "max-concurrent": true, "library": true,
+}
+
+func (c *rolloutCommand) run(cmd *cobra.Command) error {
+	if err := c.validate(); err != nil {
+		return usageError(cmd, err)
+	}
+	db, err := store.Open(c.st.hard, c.db, store.Config{Now: c.g.now})
+	if err != nil {
+		return err
+	}
+	err = c.collect(cmd, db)
+	return errors.Join(err, db.Close())
+}
+
+func (c *rolloutCommand) validate() error {
+	switch {
+	case c.group < 1:
+		return fmt.Errorf("--group %d: want at least 1 episode per task", c.group)
+	case c.workers < 1:
+		return fmt.Errorf("--workers %d: want at least 1", c.workers)
+	case c.tasks < 0 || c.maxSteps < 0 || c.history < 0:
+		return errors.New("--tasks, --max-steps and --history cannot be negative")
+	case c.retry && c.resume == "":
+		return errors.New("--retry-failed needs --resume RUN")
+	case c.resume != "" && c.name != "":
+		return errors.New("--name is for new runs, --resume for old ones")
+	}
+	return nil
+}
+
+func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) error {
+	ctx := c.st.hard
+	var old store.Run
+	if c.resume != "" {
+		var err error
+		if old, err = db.RunByName(ctx, c.resume); err != nil {
+			return err
+		}
+		if err := takeOver(cmd.Flags(), old); err != nil {
+			return usageError(cmd, err)
+		}
+	}
+	suite, err := c.source.open(ctx)
+	if err != nil {
+		return err
+	}
+	policy, err := c.policy.open(ctx, c.g)
+	if err != nil {
+		return err
+	}
+	defer policy.close()
+	templates, err := readTemplates(c.templates)
+	if err != nil {
+		return err
+	}
+	run := old
+	if c.resume == "" {
+		if run, err = c.create(ctx, cmd, db, suite, policy); err != nil {
+			return err
+		}
+	} else if c.retry {
+		if _, err := db.RequeueFailed(ctx, run.ID); err != nil {
+			return err
+		}
+	}
+	return c.drive(ctx, db, run, agent.Config{
+		RunSeed: run.Seed, Suites: map[string]harness.Suite{suite.Name(): suite},
+		Policy: policy.Policy, Recorder: db.Recorder(run.ID), Templates: templates,
+		Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history),
+		Budget: c.budget, Log: c.g.log, Now: c.g.now,
+	})
+}
+
+// historyOf translates the flag's 0 (no history) into the agent's.
+func historyOf(n int) int {
+	if n == 0 {
+		return agent.NoHistory
+	}
+	return n
+}
+
+func readTemplates(path string) (*agent.Templates, error) {
+	if path == "" {
+		return agent.DefaultTemplates(), nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read templates: %w", err)
+	}
+	t, err := agent.ParseTemplates(raw)
+	if err != nil {
+		return nil, fmt.Errorf("read templates %q: %w", path, err)
+	}
+	return t, nil
+}
+
+// create writes a new run with its panel and all its episodes.
+func (c *rolloutCommand) create(ctx context.Context, cmd *cobra.Command, db *store.Store, suite harness.Suite, policy openPolicy) (store.Run, error) {
+	panel, err := c.panel(ctx, suite)
+	if err != nil {
+		return store.Run{}, err
+	}
+	config, err := json.Marshal(runConfig(cmd.Flags()))
+	if err != nil {
+		return store.Run{}, err
+	}
+	info, err := json.Marshal(runInfo(suite, policy))
+	if err != nil {
+		return store.Run{}, err
+	}
+	name := c.name
+	if name == "" {
+		name = c.source.env + "-" + c.g.now().UTC().Format("20060102-150405")
+	}
+	return db.CreateRun(ctx, store.RunSpec{
+		Name: name, Panel: panel, GroupSize: c.group, Seed: c.seed, Policy: policy.name,
+		Config: config, Info: info, CodeVersion: codeVersion(),
+	})
+}
+
+func (c *rolloutCommand) panel(ctx context.Context, suite harness.Suite) (harness.Panel, error) {
+	var panel harness.Panel
+	var err error
+	if c.panelPath != "" {
+		panel, err = readPanel(c.panelPath)
+	} else {
+		panel, err = c.source.panel(ctx, suite)
+	}
+	panel.Tasks = firstTasks(panel.Tasks, c.tasks)
+	return panel, err
+}
+
+// runConfig is every setting that decides what the run does, by flag name.
+func runConfig(flags *pflag.FlagSet) map[string]string {
+	config := map[string]string{}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !hereAndNow[f.Name] {
+			config[f.Name] = f.Value.String()
+		}
+	})
+	return config
+}
+
+// takeOver sets every flag to the stored run's value. A flag that was given with another value is an
+// error: a resumed run ends with the rows of an uninterrupted one, so nothing about it may change.
+func takeOver(flags *pflag.FlagSet, run store.Run) error {
+	var config map[string]string
+	if err := json.Unmarshal(run.Config, &config); err != nil {
+		return fmt.Errorf("run %q: read its configuration: %w", run.Name, err)
+	}
+	var errs []error
+	flags.VisitAll(func(f *pflag.Flag) {
+		stored, ok := config[f.Name]
+		if !ok || f.Value.String() == stored {
+			return
+		}
+		if f.Changed {
+			errs = append(errs, fmt.Errorf("run %q was started with --%s=%s and cannot go on with %s", run.Name, f.Name, stored, f.Value))
+			return
+		}
+		errs = append(errs, flags.Set(f.Name, stored))
+	})
+	return errors.Join(errs...)
+}
+
+// drive runs what the run has left and prints the summary, also after a stop or an error.
+func (c *rolloutCommand) drive(ctx context.Context, db *store.Store, run store.Run, cfg agent.Config) error {
+	refs, err := db.Pending(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	if len(refs) == 0 {
+		fmt.Fprintf(c.g.stderr, "run %s has nothing left to do\n", run.Name)
+		return c.summary(ctx, db, run.ID)
+	}
+	if err := db.SetRunState(ctx, run.ID, store.RunRunning, ""); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.g.stderr, "run %s: %s, policy %s, %d at a time, ledger %s\n",
+		run.Name, plural(len(refs), "episode"), run.Policy, min(c.workers, len(refs)), c.db)
+	bar := newProgress(c.g, len(refs), c.quiet)
+	cfg.OnEvent = bar.event
+	undo := context.AfterFunc(c.st.soft, func() {
+		fmt.Fprintln(c.g.stderr, "stopping: running episodes go on to their end; press Ctrl-C again to stop at once")
+	})
+	_, runErr := agent.Run(c.st.soft, ctx, refs, cfg)
+	undo()
+	bar.close()
+	// The last words go to the ledger also after a hard stop.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	state, message := store.RunDone, ""
+	if runErr != nil {
+		state, message = store.RunInterrupted, runErr.Error()
+	}
+	err = errors.Join(runErr, db.SetRunState(last, run.ID, state, message))
+	if sumErr := c.summary(last, db, run.ID); err == nil {
+		err = sumErr
+	}
+	if errors.Is(err, agent.ErrStopped) {
+		return errext.WithCode(errext.WithHint(err, fmt.Sprintf("harness rollout --db %s --resume %s", c.db, run.Name)), exitInterrupted)
+	}
+	return err
+}

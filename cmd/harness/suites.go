@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/envs/alfworld"
+	"github.com/hindsightrl/harness/envs/alfworld/embedded"
+)
+
+// environments names what --env takes, with a line of explanation each.
+var environments = [][2]string{
+	{alfworld.Name, "household tasks in text (ALFWorld), native engine"},
+}
+
+// envSource is the flags that name an environment and its data.
+type envSource struct {
+	env   string
+	data  string
+	split string
+}
+
+func (s *envSource) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment: see `harness env list`")
+	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1 (default: the embedded games)")
+	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report)")
+}
+
+// defaultSplit is what ALFWorld papers report first (eval_in_distribution).
+const defaultSplit = "valid_seen"
+
+// open opens the environment's suite on its data.
+func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
+	switch s.env {
+	case alfworld.Name:
+		if s.data == "" {
+			return embedded.Suite(ctx)
+		}
+		return alfworld.New(ctx, s.data, alfworld.Config{})
+	}
+	names := make([]string, len(environments))
+	for i, e := range environments {
+		names[i] = e[0]
+	}
+	err := fmt.Errorf("no environment %q", s.env)
+	if near := nearest(s.env, names); near != "" {
+		return nil, hintUsage(err, fmt.Sprintf("did you mean --env %s?", near))
+	}
+	return nil, hintUsage(err, "harness env list")
+}
+
+// panel is the tasks of the chosen split.
+func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Panel, error) {
+	split := s.split
+	if split == "" {
+		split = defaultSplit
+	}
+	tasks, err := suite.Tasks(ctx, split)
+	if err != nil {
+		return harness.Panel{}, err
+	}
+	name := s.env + "-" + split
+	if s.data == "" {
+		name = "embedded-" + name
+	}
+	return harness.Panel{Name: name, Tasks: slices.Clone(tasks)}, nil
+}
+
+// runInfo is what a run records about the world it ran in.
+func runInfo(suite harness.Suite, policy openPolicy) map[string]any {
+	info := map[string]any{"environment": suite.Name(), "policy": policy.name}
+	for k, v := range policy.info {
+		info[k] = v
+	}
+	return info
+}

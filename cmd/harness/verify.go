@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hindsightrl/harness/internal/errext"
+)
+
+// verifier checks one file of reference answers. It calls report once per failed case, with the
+// first difference, and returns how many cases passed and failed; an error means that the file
+// could not be checked at all.
+type verifier func(name string, r io.Reader, report func(string)) (passed, failed int, err error)
+
+func newVerify(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "verify",
+		Short:   "Compare the native engines and numerics with what the original programs answered",
+		GroupID: "prove",
+	}
+	cmd.AddCommand(newVerifyALFWorld(g), newVerifyCredit(g))
+	return cmd
+}
+
+// verifyResult is what --json prints.
+type verifyResult struct {
+	Files       int      `json:"files"`
+	Passed      int      `json:"passed"`
+	Failed      int      `json:"failed"`
+	Differences []string `json:"differences"`
+}
+
+// runVerify checks every file, prints each case's first difference and, last, "N passed, M failed".
+func runVerify(g *globals, files []string, asJSON bool, check verifier) error {
+	res := verifyResult{Files: len(files), Differences: []string{}}
+	report := func(line string) {
+		res.Differences = append(res.Differences, line)
+		if !asJSON {
+			fmt.Fprintln(g.stdout, line)
+		}
+	}
+	var errs []error
+	for _, name := range files {
+		passed, failed, err := verifyFile(name, check, report)
+		res.Passed += passed
+		res.Failed += failed
+		if err != nil {
+			errs = append(errs, fmt.Errorf("verify %s: %w", name, err))
+		} else if passed+failed == 0 {
+			errs = append(errs, fmt.Errorf("verify %s: no case in it", name))
+		}
+	}
+	if asJSON {
+		if err := writeJSON(g.stdout, res); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(g.stdout, "%d passed, %d failed\n", res.Passed, res.Failed)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if res.Failed > 0 {
+		return errext.WithCode(fmt.Errorf("%d of %d cases differ from the reference", res.Failed, res.Passed+res.Failed), exitFailed)
+	}
+	return nil
+}
+
+func verifyFile(name string, check verifier, report func(string)) (passed, failed int, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	return check(name, f, report)
+}
