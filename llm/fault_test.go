@@ -43,7 +43,7 @@ func scoreOp(ctx context.Context, c llm.Client) (any, error) {
 
 // entryFaults breaks formats whose entries have a member "logprob".
 func entryFaults(op operation) operation {
-	op.nan = llmtest.Replace(`"logprob":`, `"logprob":NaN,"x":`, 1)
+	op.nan = llmtest.Replace(`"logprob":`, `"logprob":NaN,"x":`, -1)
 	op.worst, op.null = llmtest.Set("logprob", -9999), llmtest.Set("logprob", nil)
 	return op
 }

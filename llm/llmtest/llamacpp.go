@@ -45,7 +45,7 @@ func (c *call) llamacpp() {
 			Tokens []int32 `json:"tokens"`
 		}
 		if c.read(&req) {
-			c.reply(map[string]string{"content": validText(req.Tokens, true)})
+			c.reply(map[string]string{"content": Decode(req.Tokens, true)})
 		}
 	default:
 		c.notFound()
@@ -78,7 +78,7 @@ func (c *call) llamaCompletion() {
 	out := c.opt.Model.generate(req.Prompt, req.sampler(), limit, req.NProbs, req.Stop, false)
 	probs := []any{}
 	entry := func(t llm.TokenLogprob) map[string]any {
-		return map[string]any{"id": t.ID, "token": validText([]int32{t.ID}, true), "logprob": t.Logprob}
+		return map[string]any{"id": t.ID, "token": Decode([]int32{t.ID}, true), "logprob": t.Logprob}
 	}
 	for i, id := range out.ids {
 		e := entry(llm.TokenLogprob{ID: id, Logprob: out.logprobs[i]})

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/llm"
@@ -67,6 +68,25 @@ func SpellAll(ids []int32, special bool) string {
 		}
 	}
 	return b.String()
+}
+
+// Decode is SpellAll as servers show it: each broken piece of a character becomes one U+FFFD, as in
+// Python's errors="replace" and Rust's from_utf8_lossy.
+func Decode(ids []int32, special bool) string {
+	b := []byte(SpellAll(ids, special))
+	var out strings.Builder
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n <= 1 {
+			n = 1
+			for n < len(b) && !utf8.FullRune(b[:n+1]) {
+				n++
+			}
+		}
+		out.WriteRune(r)
+		b = b[n:]
+	}
+	return out.String()
 }
 
 // Tokenize takes the longest piece at each byte; special parses control tokens.
@@ -257,7 +277,7 @@ func (m Model) generate(prompt []int32, s sampler, limit, k int, stop []string, 
 		out.ids, all = append(out.ids, id), append(all, id)
 		out.logprobs = append(out.logprobs, dist[id])
 		out.top = append(out.top, best(dist, k))
-		out.text = strings.ToValidUTF8(SpellAll(out.ids, false), "\ufffd")
+		out.text = Decode(out.ids, false)
 		if id == EOS {
 			out.finish = "stop"
 			return out

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -321,7 +320,3 @@ func messagesOf(raw json.RawMessage) []harness.Message {
 }
 
 func tokenID(id int32) string { return fmt.Sprintf("token_id:%d", id) }
-
-func validText(ids []int32, special bool) string {
-	return strings.ToValidUTF8(SpellAll(ids, special), "\ufffd")
-}

@@ -46,7 +46,7 @@ func (c *call) sglang() {
 			Skip   bool    `json:"skip_special_tokens"`
 		}
 		if c.read(&req) {
-			c.reply(map[string]string{"text": validText(req.Tokens, !req.Skip)})
+			c.reply(map[string]string{"text": Decode(req.Tokens, !req.Skip)})
 		}
 	case c.opt.NoDev:
 		c.notFound()

@@ -53,7 +53,7 @@ func (c *call) vllm() {
 			Tokens []int32 `json:"tokens"`
 		}
 		if c.read(&req) {
-			c.reply(map[string]string{"prompt": validText(req.Tokens, true)})
+			c.reply(map[string]string{"prompt": Decode(req.Tokens, true)})
 		}
 	case c.opt.NoDev:
 		c.notFound()
@@ -238,7 +238,7 @@ func (c *call) promptLogprobs(ids []int32, k int, salt string) []any {
 			row = append(row, struct {
 				key string
 				val any
-			}{jsonInt(t.ID), map[string]any{"logprob": finite(t.Logprob), "rank": 1, "decoded_token": validText([]int32{t.ID}, true)}})
+			}{jsonInt(t.ID), map[string]any{"logprob": finite(t.Logprob), "rank": 1, "decoded_token": Decode([]int32{t.ID}, true)}})
 		}
 		if c.opt.ReverseEntries {
 			slices.Reverse(row)
