@@ -95,7 +95,7 @@ func TestTokensSpellTheText(t *testing.T) {
 		}
 	}
 	special, err := m.Tokenize("Once</s>", true)
-	if err != nil || special[0] != 1 || special[len(special)-1] != 2 || m.Detokenize(special) != "Once</s>" {
+	if err != nil || special[0] != 1 || special[len(special)-1] != 2 || m.Detokenize(special) != "<s>Once</s>" {
 		t.Errorf("with control tokens: %v, %q, %v", special, m.Detokenize(special), err)
 	}
 	if ids, err := m.Tokenize("", true); err != nil || !slices.Equal(ids, []int32{1}) {
@@ -116,11 +116,11 @@ func TestRender(t *testing.T) {
 	t.Parallel()
 	plain := stories(t, Config{Slots: 1})
 	ids, err := plain.Render(chat)
-	if err != nil || plain.Detokenize(ids) != "Tell a story.\n\nOnce upon a time" || ids[0] != 1 {
+	if err != nil || plain.Detokenize(ids) != "<s>Tell a story.\n\nOnce upon a time" || ids[0] != 1 {
 		t.Errorf("plain: %q, %v", plain.Detokenize(ids), err)
 	}
 	chatml := stories(t, Config{Slots: 1, ChatTemplate: "chatml"})
-	want := "<|im_start|>system\nTell a story.<|im_end|>\n<|im_start|>user\nOnce upon a time<|im_end|>\n<|im_start|>assistant\n"
+	want := "<s><|im_start|>system\nTell a story.<|im_end|>\n<|im_start|>user\nOnce upon a time<|im_end|>\n<|im_start|>assistant\n"
 	if ids, err = chatml.Render(chat); err != nil || chatml.Detokenize(ids) != want {
 		t.Errorf("chatml: %q, %v", chatml.Detokenize(ids), err)
 	}

@@ -41,19 +41,19 @@ func (m *Model) TokenBytes(id int32) []byte {
 }
 
 // Detokenize is the text that the tokens stand for: their bytes without the space that Tokenize put
-// before the text. Control tokens are left in, except a BOS that Tokenize put at the beginning.
+// before the text. Control tokens are spelled out.
 func (m *Model) Detokenize(ids []int32) string {
+	var before, b []byte
 	if len(ids) > 0 && m.vocab.addBOS && ids[0] == m.info.BOS {
-		ids = ids[1:]
+		before, ids = m.TokenBytes(ids[0]), ids[1:]
 	}
-	var b []byte
 	for _, id := range ids {
 		b = append(b, m.TokenBytes(id)...)
 	}
 	if m.vocab.space && len(b) > 0 && b[0] == ' ' {
 		b = b[1:]
 	}
-	return string(b)
+	return string(before) + string(b)
 }
 
 // EndsResponse reports whether a token ends a response: models have more such tokens than EOS.
