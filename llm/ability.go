@@ -16,7 +16,7 @@ const (
 // Identity is who answers at an address. Two answers with equal identities come from the same model
 // as far as the server tells.
 type Identity struct {
-	Engine        string `json:"engine"`            // "vllm", "sglang", "llama.cpp", "openai"
+	Engine        string `json:"engine"`            // "vllm", "sglang", "llama.cpp", "openai", or what a server of such a dialect calls itself
 	Version       string `json:"version,omitempty"` // of the engine; "" = not told
 	Model         string `json:"model"`             // name that requests carry
 	Root          string `json:"root,omitempty"`    // checkpoint behind the name; "" = not told

@@ -270,6 +270,35 @@ func TestSwappedModelEndsTheRun(t *testing.T) {
 	}
 }
 
+// TestSwapDuringAnOutageIsFound: the call that met the restart failed; the next one meets the new
+// process at its first attempt.
+func TestSwapDuringAnOutageIsFound(t *testing.T) {
+	t.Parallel()
+	// The same name, other weights behind it, as after a restart with another checkpoint.
+	other := func(o *llmtest.Options) { o.Version = "another build" }
+	for _, b := range backends() {
+		if b.text {
+			continue // a provider that lists names only: nothing else tells models apart
+		}
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			b.cfg.MaxTries = 1
+			c, srv := b.open(t)
+			op := operations(b)["generate"]
+			if _, err := op.run(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			srv.Inject(op.path, llmtest.Restart(other))
+			if _, err := op.run(t.Context(), c); err == nil || errors.Is(err, llm.ErrModelSwapped) {
+				t.Fatalf("%v, want a lost connection", err)
+			}
+			if _, err := op.run(t.Context(), c); !errors.Is(err, llm.ErrModelSwapped) {
+				t.Errorf("%v, want ErrModelSwapped", err)
+			}
+		})
+	}
+}
+
 func TestSwapWithoutARestartIsFoundByTheCheck(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends() {

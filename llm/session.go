@@ -16,8 +16,9 @@ import (
 
 // session is what the clients share: the transport, and the memory of who answered first. A run
 // must not go on with another model behind the same address, so the identity is fetched before the
-// first call, again after every call during which the server seemed to restart, and every
-// Config.CheckEvery calls; replies that name their model are compared one by one.
+// first call, again before an answer is believed when any request since the last look died the way a
+// restarting server lets it die, and every Config.CheckEvery calls; replies that name their model are
+// compared one by one.
 type session struct {
 	*transport
 	engine string
@@ -27,9 +28,11 @@ type session struct {
 	pinned  atomic.Pointer[Identity]
 	swapped atomic.Pointer[error]
 	calls   atomic.Int64
-	warned  sync.Map // message → struct{}
+	suspect atomic.Bool // another process may answer by now
+	warned  sync.Map    // message → struct{}
 
 	newLimit atomic.Bool // the server wants max_completion_tokens
+	noSeed   atomic.Bool // the server knows no sampling_seed
 }
 
 func newSession(engine, baseURL string, cfg Config) (*session, error) {
@@ -87,11 +90,11 @@ func (s *session) sameModel(pinned, named string) error {
 
 // call runs one model call between identity checks.
 func (s *session) call(ctx context.Context, req request) (outcome, error) {
-	out, err := s.do(ctx, req)
+	out, err := s.watched(ctx, req)
 	if err != nil {
 		return out, err
 	}
-	if n := s.calls.Add(1); out.disturbed || n%int64(s.cfg.CheckEvery) == 0 {
+	if n := s.calls.Add(1); s.suspect.Load() || n%int64(s.cfg.CheckEvery) == 0 {
 		if err := s.verify(ctx); err != nil {
 			return out, err
 		}
@@ -99,11 +102,23 @@ func (s *session) call(ctx context.Context, req request) (outcome, error) {
 	return out, nil
 }
 
+// watched runs a request and remembers whether the server seemed to restart, also where the request
+// failed in the end: the next one may reach another process at once.
+func (s *session) watched(ctx context.Context, req request) (outcome, error) {
+	out, err := s.do(ctx, req)
+	if out.disturbed {
+		s.suspect.Store(true)
+	}
+	return out, err
+}
+
 // verify fetches the identity again and compares.
 func (s *session) verify(ctx context.Context) error {
 	was := s.pinned.Load()
+	s.suspect.Store(false) // before asking: what dies from here on counts again
 	is, err := s.fetch(ctx)
 	if err != nil {
+		s.suspect.Store(true)
 		return err
 	}
 	if was != nil && *was != is {
@@ -141,7 +156,7 @@ func (s *session) post(ctx context.Context, op, path string, body, v any) error 
 }
 
 func (s *session) small(ctx context.Context, op, method, path string, body, v any) error {
-	_, err := s.do(ctx, request{op: op, method: method, path: path, body: body, decode: func(b []byte) error {
+	_, err := s.watched(ctx, request{op: op, method: method, path: path, body: body, aside: true, decode: func(b []byte) error {
 		if v == nil {
 			return nil
 		}
@@ -153,7 +168,7 @@ func (s *session) small(ctx context.Context, op, method, path string, body, v an
 // postIDs is post for replies whose one interesting member is a list of ids.
 func (s *session) postIDs(ctx context.Context, op, path string, body any, member string) ([]int32, error) {
 	var ids []int32
-	_, err := s.do(ctx, request{op: op, method: http.MethodPost, path: path, body: body, decode: func(b []byte) error {
+	_, err := s.watched(ctx, request{op: op, method: http.MethodPost, path: path, body: body, aside: true, decode: func(b []byte) error {
 		ids = nil
 		return parseReply(b, func(r *jsonReader, key string) {
 			if key == member {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
@@ -125,6 +126,22 @@ func (c *SGLang) Generate(ctx context.Context, req Request) (Generation, error) 
 			return Generation{}, err
 		}
 	}
+	if c.noSeed.Load() {
+		req.Sampling.Seed = nil
+	}
+	gen, err := c.sampleOnce(ctx, req, id)
+	// SGLang refuses sampling fields that its version does not know; the seed is the youngest of them.
+	if status := (*StatusError)(nil); req.Sampling.Seed != nil && errors.As(err, &status) && strings.Contains(status.Body, "sampling_seed") {
+		c.noSeed.Store(true)
+		c.warnOnce("this server takes no seeds: its responses cannot be repeated")
+		req.Sampling.Seed = nil
+		return c.sampleOnce(ctx, req, id)
+	}
+	return gen, err
+}
+
+// sampleOnce samples a response to token ids.
+func (c *SGLang) sampleOnce(ctx context.Context, req Request, id Identity) (Generation, error) {
 	var smp sample
 	out, err := c.call(ctx, request{
 		op: "generate", method: http.MethodPost, path: "/generate",

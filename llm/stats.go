@@ -8,8 +8,8 @@ import (
 
 // Stats counts what a client did. Times are zero where Config.Now is nil.
 type Stats struct {
-	Calls            int64         `json:"calls"`    // ended calls, failed ones included
-	Attempts         int64         `json:"attempts"` // requests sent
+	Calls            int64         `json:"calls"`    // generations and scores that ended, failed ones included
+	Attempts         int64         `json:"attempts"` // requests sent, those about prompts, ids and versions included
 	Failures         int64         `json:"failures"` // calls that ended in an error
 	InFlight         int           `json:"in_flight"`
 	MaxInFlight      int           `json:"max_in_flight"`
@@ -52,15 +52,12 @@ func (m *meter) begin(now time.Time) {
 	m.stats.MaxInFlight = max(m.stats.MaxInFlight, m.stats.InFlight)
 }
 
+// end counts a generation or score.
 func (m *meter) end(now time.Time, latency time.Duration, attempts int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stats.InFlight--
-	if m.stats.InFlight == 0 {
-		m.stats.Busy += now.Sub(m.busySince)
-	}
+	m.leave(now, attempts)
 	m.stats.Calls++
-	m.stats.Attempts += int64(attempts)
 	if !ok {
 		m.stats.Failures++
 		return
@@ -72,6 +69,21 @@ func (m *meter) end(now time.Time, latency time.Duration, attempts int, ok bool)
 	}
 	m.latencies[m.next] = latency
 	m.next = (m.next + 1) % latencyWindow
+}
+
+// endAside counts a request that is neither.
+func (m *meter) endAside(now time.Time, attempts int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leave(now, attempts)
+}
+
+func (m *meter) leave(now time.Time, attempts int) {
+	m.stats.InFlight--
+	if m.stats.InFlight == 0 {
+		m.stats.Busy += now.Sub(m.busySince)
+	}
+	m.stats.Attempts += int64(attempts)
 }
 
 // tokens adds token counts; unknown counts (-1) add nothing.

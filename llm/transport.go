@@ -40,7 +40,7 @@ type request struct {
 	method, path string
 	body         any // marshalled to JSON; nil = none
 	decode       func(body []byte) error
-	once         bool // no second attempt
+	aside        bool // no generation and no score: left out of call counts and latencies
 }
 
 // outcome says how a successful call went.
@@ -119,7 +119,11 @@ func (t *transport) do(ctx context.Context, req request) (outcome, error) {
 	err := t.retry(ctx, req, payload, &out)
 	end := t.cfg.Now()
 	out.latency = end.Sub(start)
-	t.meter.end(end, out.latency, out.attempts, err == nil)
+	if req.aside {
+		t.meter.endAside(end, out.attempts)
+	} else {
+		t.meter.end(end, out.latency, out.attempts, err == nil)
+	}
 	switch {
 	case err == nil:
 		return out, nil
@@ -136,10 +140,6 @@ func (t *transport) retry(ctx context.Context, req request, payload []byte, out 
 	wait.InitialInterval = t.cfg.BackoffFirst
 	wait.MaxInterval = t.cfg.BackoffMax
 	wait.Multiplier = 2
-	tries := uint(t.cfg.MaxTries)
-	if req.once {
-		tries = 1
-	}
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		out.attempts++
 		err := t.attempt(ctx, req, payload)
@@ -147,7 +147,7 @@ func (t *transport) retry(ctx context.Context, req request, payload []byte, out 
 		return struct{}{}, t.verdict(ctx, err)
 	},
 		backoff.WithBackOff(wait),
-		backoff.WithMaxTries(tries),
+		backoff.WithMaxTries(uint(t.cfg.MaxTries)),
 		backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, d time.Duration) {
 			t.cfg.Log.Warn("model server call failed, will retry", "op", req.op, "attempt", out.attempts, "wait", d, "error", err)

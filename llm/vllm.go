@@ -39,6 +39,7 @@ func NewVLLM(baseURL string, cfg Config) (*VLLM, error) {
 type modelList struct {
 	Data []struct {
 		ID          string `json:"id"`
+		OwnedBy     string `json:"owned_by"`
 		Root        string `json:"root"`
 		MaxModelLen int    `json:"max_model_len"`
 		Meta        struct {
@@ -58,6 +59,7 @@ func (s *session) listed(ctx context.Context, id *Identity) error {
 		names[i] = m.ID
 		if s.cfg.Model == "" && i == 0 || m.ID == s.cfg.Model && id.Model == "" {
 			id.Model, id.Root, id.ContextLength, id.VocabSize = m.ID, m.Root, m.MaxModelLen, m.Meta.VocabSize
+			id.Engine = or(id.Engine, m.OwnedBy)
 		}
 	}
 	if id.Model == "" {
@@ -68,7 +70,7 @@ func (s *session) listed(ctx context.Context, id *Identity) error {
 }
 
 func fetchVLLM(ctx context.Context, s *session) (Identity, error) {
-	id := Identity{Engine: "vllm"}
+	id := Identity{}
 	if err := s.listed(ctx, &id); err != nil {
 		return Identity{}, err
 	}
@@ -78,7 +80,7 @@ func fetchVLLM(ctx context.Context, s *session) (Identity, error) {
 	if err := s.get(ctx, "read engine version", "/version", &v); err != nil && !errors.Is(err, ErrUnsupported) {
 		return Identity{}, err
 	}
-	id.Version = v.Version
+	id.Engine, id.Version = or(id.Engine, "vllm"), v.Version
 	return id, nil
 }
 

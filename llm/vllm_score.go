@@ -241,7 +241,7 @@ func (c *VLLM) WeightVersion(ctx context.Context) (string, error) {
 // weightVersion reads the member weight_version of a document.
 func (s *session) weightVersion(ctx context.Context, path string) (string, error) {
 	var label string
-	_, err := s.do(ctx, request{op: "read weight version", method: http.MethodGet, path: path, decode: func(b []byte) error {
+	_, err := s.watched(ctx, request{op: "read weight version", method: http.MethodGet, path: path, aside: true, decode: func(b []byte) error {
 		label = ""
 		return parseReply(b, func(r *jsonReader, key string) {
 			if key == "weight_version" {

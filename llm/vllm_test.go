@@ -387,3 +387,23 @@ func wantBudget(t *testing.T, name string, err error) {
 		t.Errorf("%s: %v, want a budget failure with a hint", name, err)
 	}
 }
+
+func TestOldSGLangTakesNoSeed(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	b := backend{opt: llmtest.Options{Dialect: llmtest.SGLang}, cfg: llm.Config{Render: render, Log: newLog(&log)}}
+	c, srv := b.open(t)
+	srv.Inject("/generate", llmtest.Refuse("SamplingParams.__init__() got an unexpected keyword argument 'sampling_seed'"))
+	for range 2 {
+		if _, err := generateOp(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var seeds []any
+	for _, r := range srv.Requests("/generate") {
+		seeds = append(seeds, r.Body["sampling_params"].(map[string]any)["sampling_seed"])
+	}
+	if diff := cmp.Diff([]any{2.0, nil, nil}, seeds); diff != "" || strings.Count(log.String(), "takes no seeds") != 1 {
+		t.Errorf("seeds %s, log %s", diff, log.String())
+	}
+}

@@ -35,7 +35,7 @@ func (c *call) vllm() {
 	switch {
 	case c.is("GET", "/v1/models"):
 		c.reply(map[string]any{"object": "list", "data": []any{map[string]any{
-			"id": c.opt.Name, "root": "/models/" + c.opt.Name, "max_model_len": c.opt.ContextLength, "owned_by": "x"}}})
+			"id": c.opt.Name, "root": "/models/" + c.opt.Name, "max_model_len": c.opt.ContextLength, "owned_by": "vllm"}}})
 	case c.is("GET", "/version"):
 		c.reply(map[string]string{"version": c.opt.Version})
 	case c.is("POST", "/v1/chat/completions"):
