@@ -34,6 +34,7 @@ var kitchenView = harness.Observation{
 func (kitchenEnv) Reset(context.Context, harness.Task) (harness.Observation, error) {
 	return kitchenView, nil
 }
+
 func (kitchenEnv) Step(context.Context, string) (harness.Transition, error) {
 	return harness.Transition{Observation: kitchenView}, nil
 }

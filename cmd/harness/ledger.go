@@ -25,7 +25,7 @@ func readLedger(ctx context.Context, path string, f func(*store.Store) error) er
 	if err != nil {
 		return errext.WithHint(err, hintOr(err, "harness rollout --db "+path))
 	}
-	defer db.Close() //nolint:errcheck // opened for reading
+	defer db.Close()
 	return f(db)
 }
 

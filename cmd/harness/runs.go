@@ -59,9 +59,16 @@ func (c *runsCommand) list(ctx context.Context, db *store.Store) error {
 		return nil
 	}
 	t := table{columns: []column{
-		{title: "run"}, {title: "state"}, {title: "created"}, {title: "panel"}, {title: "policy"},
-		{title: "episodes", right: true}, {title: "done", right: true}, {title: "failed", right: true},
-		{title: "solved", right: true}, {title: "score", right: true},
+		{title: "run"},
+		{title: "state"},
+		{title: "created"},
+		{title: "panel"},
+		{title: "policy"},
+		{title: "episodes", right: true},
+		{title: "done", right: true},
+		{title: "failed", right: true},
+		{title: "solved", right: true},
+		{title: "score", right: true},
 	}}
 	for _, r := range runs {
 		t.add(r.Name, string(r.State), r.Created.Local().Format(time.DateTime), r.PanelName, r.Policy,
@@ -102,8 +109,13 @@ func (c *runsCommand) one(cmd *cobra.Command, db *store.Store, name string) erro
 		}{run, episodes})
 	}
 	t := table{columns: []column{
-		{title: "episode", right: true}, {title: "group"}, {title: "status"}, {title: "stop"}, {title: "steps", right: true},
-		{title: "reward", right: true}, {title: "task"},
+		{title: "episode", right: true},
+		{title: "group"},
+		{title: "status"},
+		{title: "stop"},
+		{title: "steps", right: true},
+		{title: "reward", right: true},
+		{title: "task"},
 	}}
 	for _, e := range episodes {
 		stop, steps, reward := "", "", ""

@@ -33,9 +33,16 @@ func (c *rolloutCommand) summary(ctx context.Context, db *store.Store, runID int
 		return writeJSON(c.g.stdout, s)
 	}
 	t := table{columns: []column{
-		{title: "environment"}, {title: "task type"}, {title: "episodes", right: true}, {title: "done", right: true},
-		{title: "failed", right: true}, {title: "solved", right: true}, {title: "reward", right: true},
-		{title: "score", right: true}, {title: "steps", right: true}, {title: "invalid", right: true},
+		{title: "environment"},
+		{title: "task type"},
+		{title: "episodes", right: true},
+		{title: "done", right: true},
+		{title: "failed", right: true},
+		{title: "solved", right: true},
+		{title: "reward", right: true},
+		{title: "score", right: true},
+		{title: "steps", right: true},
+		{title: "invalid", right: true},
 	}}
 	var total store.Counts
 	for _, r := range s.Rows {

@@ -75,6 +75,6 @@ func verifyFile(name string, check verifier, report func(string)) (passed, faile
 	if err != nil {
 		return 0, 0, err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer f.Close()
 	return check(name, f, report)
 }

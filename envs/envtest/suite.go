@@ -47,7 +47,7 @@ func (s *FakeSuite) NewEnv(ctx context.Context) (harness.Env, error) {
 	return newFake(s.cfg, &s.shared), nil
 }
 
-// Resets, Steps, Opened and Closed count the calls so far over all environments of the suite.
+// Resets counts the calls of Reset over all environments of the suite.
 func (s *FakeSuite) Resets() int { return int(s.shared.resets.Load()) }
 
 // Steps counts the calls of Step.

@@ -173,8 +173,12 @@ func TestLast(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"abc", 2, "bc"}, {"abc", 3, "abc"}, {"abc", 9, "abc"}, {"", 3, ""},
-		{"aé🙂", 2, "é🙂"}, {"a\xf0\x9f", 2, "\xf0\x9f"},
+		{"abc", 2, "bc"},
+		{"abc", 3, "abc"},
+		{"abc", 9, "abc"},
+		{"", 3, ""},
+		{"aé🙂", 2, "é🙂"},
+		{"a\xf0\x9f", 2, "\xf0\x9f"},
 	} {
 		if got := Last(c.in, c.n); got != c.want {
 			t.Errorf("Last(%q, %d) = %q, want %q", c.in, c.n, got, c.want)

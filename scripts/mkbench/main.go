@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -34,7 +35,7 @@ func main() {
 }
 
 func run(count int, pkgs, match, out string) error {
-	cmd := exec.Command("go", "test", "-run", "^$", "-bench", match, "-benchmem", "-p", "1", "-count", strconv.Itoa(count), pkgs)
+	cmd := exec.CommandContext(context.Background(), "go", "test", "-run", "^$", "-bench", match, "-benchmem", "-p", "1", "-count", strconv.Itoa(count), pkgs)
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
