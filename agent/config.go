@@ -11,6 +11,7 @@ import (
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/templatefile"
 )
 
 // Defaults of Config.
@@ -155,7 +156,7 @@ func (c Config) suite(t harness.Task) (harness.Suite, error) {
 	}
 	known := slices.Sorted(maps.Keys(c.Suites))
 	return nil, errext.WithHint(fmt.Errorf("task %s: no suite for environment %q", t.Key(), t.Env),
-		fmt.Sprintf("the nearest of %q is %q", known, nearest(t.Env, known)))
+		fmt.Sprintf("the nearest of %q is %q", known, templatefile.Nearest(t.Env, known)))
 }
 
 // now reads the clock; the zero time without one.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/templatefile"
 	"github.com/hindsightrl/harness/llm"
 )
 
@@ -35,7 +36,7 @@ func ParsePolicy(spec string, m ModelPolicy) (Policy, error) {
 		spec = DefaultPolicy
 	}
 	name, arg, hasArg := strings.Cut(spec, ":")
-	if hasArg && name != "expert" && misspelt(name, policyNames) == name {
+	if hasArg && name != "expert" && templatefile.Misspelt(name, policyNames) == name {
 		return nil, errext.WithHint(fmt.Errorf("policy %q: %s takes no argument", spec, name), fmt.Sprintf("write %q", name))
 	}
 	switch name {
@@ -50,7 +51,7 @@ func ParsePolicy(spec string, m ModelPolicy) (Policy, error) {
 		return Model(m.Generator, m.Sampling, m.TopLogprobs)
 	}
 	hint := "policies are expert, expert:E, random and model"
-	if near := misspelt(name, policyNames); near != "" {
+	if near := templatefile.Misspelt(name, policyNames); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return nil, errext.WithHint(fmt.Errorf("policy %q: no such policy", spec), hint)

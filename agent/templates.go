@@ -9,6 +9,7 @@ import (
 
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/internal/pyformat"
+	"github.com/hindsightrl/harness/internal/templatefile"
 )
 
 //go:embed prompts/default.yaml
@@ -43,7 +44,7 @@ var defaultTemplates = mustDefault()
 
 // mustDefault parses the embedded file; that it parses is checked by the package's tests.
 func mustDefault() *Templates {
-	texts, err := decodeStrings(defaultPrompts)
+	texts, err := templatefile.Decode(defaultPrompts)
 	if err != nil {
 		panic(err)
 	}
@@ -59,20 +60,20 @@ func mustDefault() *Templates {
 // reads the same file, and are checked there. An unknown agent_ key, an unknown placeholder, and a
 // missing one that a prompt cannot do without are errors that name the nearest valid one.
 func ParseTemplates(file []byte) (*Templates, error) {
-	texts, err := decodeStrings(file)
+	texts, err := templatefile.Decode(file)
 	if err != nil {
 		return nil, fmt.Errorf("parse templates: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		if !strings.HasPrefix(key, keyPrefix) {
-			if near := misspelt(key, defaultTemplates.Keys()); near != "" {
+			if near := templatefile.Misspelt(key, defaultTemplates.Keys()); near != "" {
 				return nil, errext.WithHint(fmt.Errorf("parse templates: unknown key %q", key), fmt.Sprintf("did you mean %q?", near))
 			}
 			delete(texts, key)
 			continue
 		}
 		if _, known := defaultTemplates.byKey[key]; !known {
-			near := nearest(key, defaultTemplates.Keys())
+			near := templatefile.Nearest(key, defaultTemplates.Keys())
 			return nil, errext.WithHint(fmt.Errorf("parse templates: unknown key %q", key), fmt.Sprintf("the nearest key is %q", near))
 		}
 	}
@@ -154,5 +155,5 @@ func unknownField(key, text string, f pyformat.Field, allowed []string) error {
 	if len(allowed) == 0 {
 		return errext.WithHint(err, "this string has no placeholders; write {{ and }} for braces")
 	}
-	return errext.WithHint(err, fmt.Sprintf("the nearest valid placeholder is {%s}", nearest(f.Name, allowed)))
+	return errext.WithHint(err, fmt.Sprintf("the nearest valid placeholder is {%s}", templatefile.Nearest(f.Name, allowed)))
 }

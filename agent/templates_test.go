@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/templatefile"
 	"github.com/hindsightrl/harness/internal/testutil"
 )
 
@@ -111,7 +112,7 @@ func TestParseTemplatesErrors(t *testing.T) {
 		{"two documents", "a: b\n---\na: c\n", "parse templates: the file holds more than one document", ""},
 		{"tail", `{} x`, "parse templates: something follows the closing brace", ""},
 		{"not utf-8", "a: \xff", "parse templates: the file is not UTF-8", ""},
-		{"too long", strings.Repeat("#", maxTemplateFile+1), "parse templates: the file has 4194305 bytes, more than 4194304", ""},
+		{"too long", strings.Repeat("#", templatefile.MaxBytes+1), "parse templates: the file has 4194305 bytes, more than 4194304", ""},
 		{"cut json", `{"a": "b"`, "parse templates: EOF", ""},
 		{"bad json value", `{"a": }`, `parse templates: key "a": invalid character '}' looking for beginning of value`, ""},
 	} {

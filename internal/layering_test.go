@@ -50,14 +50,14 @@ var layers = []layer{
 		others: []string{"golang.org/x/sync", "golang.org/x/text", "github.com/cenkalti/backoff/v5", "gopkg.in/yaml.v3"},
 	},
 	{
-		folder: "teacher", own: []string{".", "llm", "internal", "teacher"},
+		folder: "teacher", own: []string{".", "llm", "agent", "internal", "teacher"},
 		others: []string{"golang.org/x/sync", "golang.org/x/text", "github.com/cenkalti/backoff/v5", "gopkg.in/yaml.v3"},
 	},
 	{
 		folder: "store", own: []string{".", "internal", "store"},
 		others: []string{"github.com/mattn/go-sqlite3", "github.com/klauspost/compress", "golang.org/x/sys"},
 	},
-	{folder: "internal", own: []string{".", "internal"}, others: []string{"github.com/klauspost/compress", "golang.org/x/text"}},
+	{folder: "internal", own: []string{".", "internal"}, others: []string{"github.com/klauspost/compress", "golang.org/x/text", "gopkg.in/yaml.v3"}},
 	{folder: "scripts", own: []string{""}, others: []string{"*"}},
 	{folder: "."},
 }

@@ -1,4 +1,7 @@
-package agent
+// Package templatefile reads files of named strings, JSON or YAML, and finds the name that a misspelt
+// one was meant to be. What the names mean belongs to the packages that read such files: agent and teacher
+// share one format, and each takes its own keys.
+package templatefile
 
 import (
 	"bytes"
@@ -12,16 +15,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// maxTemplateFile bounds a template file; prompts are kilobytes.
-const maxTemplateFile = 4 << 20
+// MaxBytes bounds a template file; prompts are kilobytes.
+const MaxBytes = 4 << 20
 
-// decodeStrings reads a JSON or YAML mapping of strings. A key that occurs twice and a value that is
+// Decode reads a JSON or YAML mapping of strings. A key that occurs twice and a value that is
 // not a string are errors. Keys that start with "_" are dropped, whatever they hold.
-func decodeStrings(file []byte) (map[string]string, error) {
+func Decode(file []byte) (map[string]string, error) {
 	file = bytes.TrimPrefix(file, []byte("\ufeff"))
 	switch {
-	case len(file) > maxTemplateFile:
-		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(file), maxTemplateFile)
+	case len(file) > MaxBytes:
+		return nil, fmt.Errorf("the file has %d bytes, more than %d", len(file), MaxBytes)
 	case !utf8.Valid(file):
 		return nil, errors.New("the file is not UTF-8")
 	case bytes.HasPrefix(bytes.TrimLeft(file, " \t\r\n"), []byte("{")):

@@ -1,7 +1,7 @@
-package agent
+package templatefile
 
-// nearest returns the candidate with the smallest edit distance to name, the first one of several.
-func nearest(name string, candidates []string) string {
+// Nearest returns the candidate with the smallest edit distance to name, the first one of several.
+func Nearest(name string, candidates []string) string {
 	best, at := "", -1
 	for _, c := range candidates {
 		if d := editDistance(name, c); at < 0 || d < at {
@@ -11,10 +11,10 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// misspelt returns the candidate that name is most likely a slip of: at most two edits away. "" means
+// Misspelt returns the candidate that name is most likely a slip of: at most two edits away. "" means
 // that name looks like something else.
-func misspelt(name string, candidates []string) string {
-	if c := nearest(name, candidates); c != "" && editDistance(name, c) <= 2 {
+func Misspelt(name string, candidates []string) string {
+	if c := Nearest(name, candidates); c != "" && editDistance(name, c) <= 2 {
 		return c
 	}
 	return ""
