@@ -132,11 +132,15 @@ func (p *exprParser) literal(quote byte) (*Expr, error) {
 	return &Expr{Kind: String, Text: body}, nil
 }
 
-// keywords cannot be variables.
-var keywords = map[string]bool{
-	"or": true, "and": true, "not": true, "if": true, "else": true, "in": true, "is": true, "lambda": true,
-	"for": true, "None": true, "True": true, "False": true, "await": true, "yield": true,
-}
+// keywords are Python's: they cannot be variables.
+var keywords = func() map[string]bool {
+	m := make(map[string]bool)
+	for _, k := range strings.Fields("False None True and as assert async await break class continue def del elif else except " +
+		"finally for from global if import in is lambda nonlocal not or pass raise return try while with yield") {
+		m[k] = true
+	}
+	return m
+}()
 
 func (p *exprParser) entity() (*Expr, error) {
 	n := spanOf(p.rest, isWord)
