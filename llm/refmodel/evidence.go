@@ -28,7 +28,7 @@ func (w *window) gather() {
 		column++
 	}
 	w.habit = c.habit[w.static.Known()][column] / (1 + doubtFactor*float64(w.doubt))
-	w.weigh(peak, c)
+	w.weigh(peak, c.plausible*(1+doubtLevel*float64(w.doubt)), c)
 }
 
 // hit is an earlier occurrence of the last token and the number of tokens that agree there.
@@ -64,6 +64,9 @@ func (w *window) vote(h hit, c *modeParams) {
 	id := w.ids[at+1]
 	if w.closer >= 0 && w.meta[at+1]&uint32(vocab.Close) != 0 {
 		id = w.closer
+	}
+	if w.ids[len(w.ids)-1] == w.m.openAction {
+		id = w.m.vocab.Bare(id) // a tag stands where a space may have stood
 	}
 	v := c.match[h.match] * c.topic[w.relevance(at)] * (c.recency / (c.recency + float64(len(w.ids)-1-at)))
 	if at >= w.response {
@@ -115,7 +118,7 @@ func (w *window) relevance(at int) int {
 }
 
 // verdict is positive where the first reports after position at speak of success, negative where they
-// speak of failure.
+// speak of failure, which weighs twice: "success count: 0/2, best outcome: failure" is a failure.
 func (w *window) verdict(at int) int {
 	sum := 0
 	from, _ := slices.BinarySearch(w.cue, int32(at)+1)
@@ -126,7 +129,7 @@ func (w *window) verdict(at int) int {
 		if w.meta[pos]&uint32(vocab.Good) != 0 {
 			sum++
 		} else {
-			sum--
+			sum -= 2
 		}
 	}
 	return sum
@@ -134,8 +137,8 @@ func (w *window) verdict(at int) int {
 
 // weigh turns votes into weights: what failed takes off, and what the static part holds implausible
 // here counts less.
-func (w *window) weigh(peak float64, c *modeParams) {
-	scale := 1 / (peak + c.plausible)
+func (w *window) weigh(peak, plausible float64, c *modeParams) {
+	scale := 1 / (peak + plausible)
 	for i := range w.follow {
 		f := &w.follow[i]
 		f.static = w.m.static.Prob(&w.static, f.id)
@@ -143,7 +146,7 @@ func (w *window) weigh(peak float64, c *modeParams) {
 		if f.bad > 0 {
 			v = max(v-f.bad, floorShare*max(v, f.bad))
 		}
-		f.weight = v * (f.static + c.plausible) * scale
+		f.weight = v * (f.static + plausible) * scale
 		w.weight += f.weight
 	}
 }

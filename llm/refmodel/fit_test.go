@@ -28,8 +28,8 @@ func examples(m *Model, from, to uint64) (out []example) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		for n := 0; n < 30 && !g.Won(); n++ {
 			action := g.Advise()
-			if c := g.Admissible(); r.Float64() < 0.25 {
-				action = c[r.IntN(len(c))]
+			var own bool
+			if action, own = prime.Wander(r, action, g.Admissible()); !own {
 				past = append(past, household.Turn{Observation: obs, Action: action})
 				obs = g.Step(action)
 				continue
@@ -117,8 +117,8 @@ func knobs(p *params) (ps []knob) {
 				ps = append(ps, knob{&p.Habit[i][k][j], 0.0005, 10})
 			}
 		}
-		ps = append(ps, knob{&p.Plausible[i], 0.001, 0.5}, knob{&p.Extra[i], 0.02, 1}, knob{&p.Recency[i], 32, 8192},
-			knob{&p.Topic[i], 1.5, 20}, knob{&p.Self[i], 0.05, 1})
+		ps = append(ps, knob{&p.Plausible[i], 0.001, 0.03}, knob{&p.Extra[i], 0.02, 0.1}, knob{&p.Recency[i], 48, 8192},
+			knob{&p.Topic[i], []float64{1.5, 18}[i], 24}, knob{&p.Self[i], 0.05, 1})
 	}
 	return ps
 }

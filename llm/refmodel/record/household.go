@@ -19,7 +19,7 @@ func playHousehold(seed uint64) (ts []prime.Transcript) {
 		if !slices.Contains(admissible, advice) {
 			return ts
 		}
-		action, own := choose(r, advice, admissible)
+		action, own := prime.Wander(r, advice, admissible)
 		if own {
 			ts = append(ts, prime.Transcript{
 				Prompt: g.Prompt(past, observation), Observation: observation, Task: g.Task,

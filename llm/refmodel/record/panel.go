@@ -58,7 +58,7 @@ func playTask(ctx context.Context, suite harness.Suite, task harness.Task, sampl
 		}
 		action, own := advice, true
 		if sample > 0 {
-			action, own = choose(r, advice, scene.Observation.Admissible)
+			action, own = prime.Wander(r, advice, scene.Observation.Admissible)
 		}
 		if own {
 			t, err := transcript(format, scene, action, n)

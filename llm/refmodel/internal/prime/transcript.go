@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 )
 
@@ -37,6 +38,28 @@ func Respond(task, observation, action string, n int) string {
 	}
 	seen, _, _ = strings.Cut(seen, ", you see")
 	return "<think>" + openers[n%len(openers)] + task + "." + seers[n/len(openers)%len(seers)] + seen + "</think><action>" + action + "</action>"
+}
+
+// wander is how often an exploring command takes the place of the expert's.
+const wander = 0.5
+
+// Wander returns the command to take and whether it is the expert's. Going and opening at random shows
+// the expert in places where it would not have been, which is where a player will mostly be. The random
+// commands themselves are not recorded.
+func Wander(r *rand.Rand, expert string, admissible []string) (action string, own bool) {
+	if r.Float64() >= wander {
+		return expert, true
+	}
+	var ways []string
+	for _, a := range admissible {
+		if strings.HasPrefix(a, "go to ") || strings.HasPrefix(a, "open ") {
+			ways = append(ways, a)
+		}
+	}
+	if len(ways) == 0 {
+		return expert, true
+	}
+	return ways[r.IntN(len(ways))], false
 }
 
 // ReadCorpus reads what WriteCorpus wrote.

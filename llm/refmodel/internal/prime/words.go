@@ -20,7 +20,8 @@ var wordList string
 var fixed = []vocab.Word{
 	{Text: "<think>"}, {Text: "</think>"}, {Text: "<action>", Flags: vocab.Open}, {Text: "</action>", Flags: vocab.Close},
 	{Text: " '", Flags: vocab.Open}, {Text: "['", Flags: vocab.Open}, {Text: " ['", Flags: vocab.Open}, {Text: " \"", Flags: vocab.Open},
-	{Text: "('", Flags: vocab.Open}, {Text: "\n'", Flags: vocab.Open}, {Text: " (", Flags: 0}, {Text: " `", Flags: vocab.Open}, {Text: "\n\n", Flags: vocab.Close},
+	{Text: "('", Flags: vocab.Open}, {Text: "\n'", Flags: vocab.Open}, {Text: ":\n'", Flags: vocab.Open},
+	{Text: ":\n", Flags: vocab.Open}, {Text: " action", Flags: vocab.Open}, {Text: "Action ", Flags: vocab.Open}, {Text: " (", Flags: 0}, {Text: " `", Flags: vocab.Open}, {Text: "\n\n", Flags: vocab.Close},
 	{Text: ". ", Flags: 0}, {Text: "-= "}, {Text: " =-"}, {Text: " <think>"}, {Text: " </think>"}, {Text: " <action>"}, {Text: " </action>"},
 	{Text: "search["}, {Text: "click["}, {Text: " -"}, {Text: " ["}, {Text: " <"}, {Text: "n't"}, {Text: "'s"}, {Text: "'ll"}, {Text: "'re"}, {Text: "'ve"},
 }
@@ -99,8 +100,8 @@ func flagsOf(w string, inPrompts map[string]int, prompts int) (f vocab.Flags) {
 		return vocab.Number
 	case len(w) < 3 && w != "cd" && w != "tv" || slices.Contains(common, w):
 		return 0
-	case 2*inPrompts[w] > prompts:
-		return 0 // in most prompts: the wording of the template
+	case 20*inPrompts[w] > 19*prompts:
+		return 0 // in nearly all prompts: the wording of the template
 	}
 	return vocab.Content
 }

@@ -45,6 +45,7 @@ type Vocab struct {
 	texts [][]byte // by id
 	flags []Flags  // by id
 	class []int32  // by id: the first id whose text differs only in case or in a leading space
+	bare  []int32  // by id: the id of the same text without the leading space, itself where there is none
 	trie  trie
 }
 
@@ -82,8 +83,25 @@ func New(words []Word) (*Vocab, error) {
 		v.texts[id], v.flags[id] = []byte(w.Text), w.Flags
 	}
 	v.classify()
+	v.strip()
 	return v, nil
 }
+
+func (v *Vocab) strip() {
+	v.bare = make([]int32, len(v.texts))
+	for i, text := range v.texts {
+		v.bare[i] = int32(i)
+		if rest, found := strings.CutPrefix(string(text), " "); found {
+			if id := v.Lookup(rest); id >= 0 {
+				v.bare[i] = id
+			}
+		}
+	}
+}
+
+// Bare returns the token of the same text without its leading space; the token itself where it has
+// none or no such token exists.
+func (v *Vocab) Bare(id int32) int32 { return v.bare[id] }
 
 // classify joins tokens that mean the same to a copying mechanism. All openings of a quoted command
 // are one class: what stands after a quote in a list of commands may stand after <action>.
@@ -129,6 +147,9 @@ func (v *Vocab) Class(id int32) int32 { return v.class[id] }
 
 // Lookup returns the id of a text that is one token, -1 where none is.
 func (v *Vocab) Lookup(text string) int32 {
+	if text == "" {
+		return -1
+	}
 	if len(text) == 1 {
 		return int32(text[0])
 	}
