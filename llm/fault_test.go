@@ -323,6 +323,23 @@ func TestSwapWithoutARestartIsFoundByTheCheck(t *testing.T) {
 	}
 }
 
+func TestOtherListedModelsAreNoSwap(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range []string{llmtest.VLLM, llmtest.LlamaCpp, llmtest.OpenAI} {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			c, srv := backend{opt: llmtest.Options{Dialect: dialect}, cfg: llm.Config{CheckEvery: 1}}.open(t)
+			if _, err := generateTextOp(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+			srv.Update(func(o *llmtest.Options) { o.Adapters = []string{"an adapter", "another"} })
+			if _, err := generateTextOp(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestNewWeightsAreNoSwap(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends() {

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -229,6 +228,3 @@ func (s *session) generation(smp *sample, req Request, id Identity, out outcome)
 	s.meter.tokens(smp.usage.PromptTokens, len(smp.ids), 0)
 	return g, nil
 }
-
-// clientString names a client in messages.
-func (s *session) String() string { return fmt.Sprintf("%s at %s", s.engine, s.base.Redacted()) }

@@ -43,6 +43,12 @@ func newSession(engine, baseURL string, cfg Config) (*session, error) {
 	return &session{transport: t, engine: engine, asking: semaphore.NewWeighted(1)}, nil
 }
 
+// String names the client. Without it fmt would print the fields, the key among them.
+func (s *session) String() string { return s.engine + " at " + s.base.Redacted() }
+
+// GoString is String.
+func (s *session) GoString() string { return s.String() }
+
 // Stats reports what this client did so far.
 func (s *session) Stats() Stats { return s.meter.snapshot(s.cfg.Now()) }
 

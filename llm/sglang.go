@@ -59,7 +59,6 @@ func fetchSGLang(ctx context.Context, s *session) (Identity, error) {
 		Version string `json:"version"`
 		Name    string `json:"served_model_name"`
 		Context int    `json:"context_length"`
-		Max     int    `json:"max_total_num_tokens"`
 	}
 	if err := s.either(ctx, "read server info", &server, "/server_info", "/get_server_info"); err != nil && !errors.Is(err, ErrUnsupported) {
 		return Identity{}, err

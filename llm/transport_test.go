@@ -204,6 +204,16 @@ func TestSecretsDoNotPrint(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := fmt.Sprintf("%v %s %q %#v %+v", s, s, s, s, llm.Config{APIKey: s}) + log.String() + string(j)
+	for _, b := range backends() {
+		b.cfg.APIKey = s
+		srv := llmtest.New(t, b.opt)
+		c := b.connect(t, srv)
+		text := fmt.Sprintf("%v %+v %#v %s", c, c, c, c)
+		if !strings.Contains(text, " at http://127.0.0.1") {
+			t.Errorf("%s prints as %s", b.name, text)
+		}
+		all += text
+	}
 	if strings.Contains(all, "hunter2") || llm.Secret("").String() != "" {
 		t.Errorf("the secret shows: %s", all)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/hindsightrl/harness"
@@ -48,7 +49,8 @@ type modelList struct {
 	} `json:"data"`
 }
 
-// listed fills an identity from /v1/models: the configured model, or the first.
+// listed fills an identity from /v1/models: the configured model, else the one that the client started
+// with (servers may list adapters and others before it later), else the first.
 func (s *session) listed(ctx context.Context, id *Identity) error {
 	var list modelList
 	if err := s.get(ctx, "list models", "/v1/models", &list); err != nil {
@@ -57,10 +59,19 @@ func (s *session) listed(ctx context.Context, id *Identity) error {
 	names := make([]string, len(list.Data))
 	for i, m := range list.Data {
 		names[i] = m.ID
-		if s.cfg.Model == "" && i == 0 || m.ID == s.cfg.Model && id.Model == "" {
-			id.Model, id.Root, id.ContextLength, id.VocabSize = m.ID, m.Root, m.MaxModelLen, m.Meta.VocabSize
-			id.Engine = or(id.Engine, m.OwnedBy)
-		}
+	}
+	want := s.cfg.Model
+	if p := s.pinned.Load(); want == "" && p != nil && slices.Contains(names, p.Model) {
+		want = p.Model
+	}
+	at := 0
+	if want != "" {
+		at = slices.Index(names, want)
+	}
+	if at >= 0 && at < len(names) {
+		m := list.Data[at]
+		id.Model, id.Root, id.ContextLength, id.VocabSize = m.ID, m.Root, m.MaxModelLen, m.Meta.VocabSize
+		id.Engine = or(id.Engine, m.OwnedBy)
 	}
 	if id.Model == "" {
 		return harness.FailFinal(harness.FailServer, "list models",

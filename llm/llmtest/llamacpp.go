@@ -13,7 +13,7 @@ func (c *call) llamacpp() {
 		c.reply(map[string]any{"default_generation_settings": map[string]any{"n_ctx": c.opt.ContextLength}, "total_slots": 1,
 			"model_path": "/models/" + c.opt.Name + ".gguf", "build_info": c.opt.Version})
 	case c.is("GET", "/v1/models"):
-		c.reply(map[string]any{"data": []any{map[string]any{"id": c.opt.Name, "meta": map[string]any{"n_vocab": VocabSize()}}}})
+		c.reply(c.opt.models(map[string]any{"meta": map[string]any{"n_vocab": VocabSize()}}))
 	case c.is("POST", "/completion"):
 		c.llamaCompletion()
 	case c.is("POST", "/v1/chat/completions"):

@@ -28,20 +28,21 @@ const (
 type Options struct {
 	Dialect        string
 	Model          Model
-	Name           string // served model name; "" = "tiny"
-	Version        string // of the engine; "" = "1.0-test"
-	WeightLabel    string // "" = the model's Weights as a number
-	APIKey         string // required as a bearer token
-	ContextLength  int    // 0 = 8192
-	Processed      bool   // log-probabilities of generation are those of the sampling distribution
-	ReverseEntries bool   // prompt_logprobs lists the actual token last
-	StringIDs      bool   // vLLM's token endpoint in its older form, ids as "token_id:N"
-	NoTokenIDs     bool   // vLLM before 0.10.2: no ids in replies
-	NoRender       bool   // vLLM without the render endpoints
-	NoDev          bool   // no weight version, no pause
-	OldPaths       bool   // SGLang before the renaming
-	NoLeadingNull  bool   // SGLang without the empty first position
-	Reasoning      string // text that a reasoning parser takes away from the content
+	Name           string   // served model name; "" = "tiny"
+	Adapters       []string // further models, listed before it
+	Version        string   // of the engine; "" = "1.0-test"
+	WeightLabel    string   // "" = the model's Weights as a number
+	APIKey         string   // required as a bearer token
+	ContextLength  int      // 0 = 8192
+	Processed      bool     // log-probabilities of generation are those of the sampling distribution
+	ReverseEntries bool     // prompt_logprobs lists the actual token last
+	StringIDs      bool     // vLLM's token endpoint in its older form, ids as "token_id:N"
+	NoTokenIDs     bool     // vLLM before 0.10.2: no ids in replies
+	NoRender       bool     // vLLM without the render endpoints
+	NoDev          bool     // no weight version, no pause
+	OldPaths       bool     // SGLang before the renaming
+	NoLeadingNull  bool     // SGLang without the empty first position
+	Reasoning      string   // text that a reasoning parser takes away from the content
 	StaleShift     float32
 	// StaleShift is added to every log-probability of a scoring request whose prompt was scored before,
 	// as a stale cache would.
@@ -251,6 +252,16 @@ func (c *call) fits(n int) bool {
 	}
 	fail(c.w, http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens.", c.opt.ContextLength, n))
 	return false
+}
+
+// models is the reply of /v1/models; extra members go to the served model.
+func (o Options) models(extra map[string]any) map[string]any {
+	data := []any{}
+	for _, name := range o.Adapters {
+		data = append(data, map[string]any{"id": name})
+	}
+	extra["id"] = o.Name
+	return map[string]any{"object": "list", "data": append(data, extra)}
 }
 
 // label is the loaded weights' label.

@@ -127,7 +127,7 @@ func (c *call) sglangInput(meta map[string]any, ids []int32, start, k int) {
 func (c *call) openai() {
 	switch {
 	case c.is("GET", "/v1/models"):
-		c.reply(map[string]any{"data": []any{map[string]any{"id": c.opt.Name}}})
+		c.reply(c.opt.models(map[string]any{}))
 	case c.is("POST", "/v1/chat/completions"):
 		c.openaiChat()
 	default:

@@ -34,8 +34,7 @@ func (p params) sampler() sampler {
 func (c *call) vllm() {
 	switch {
 	case c.is("GET", "/v1/models"):
-		c.reply(map[string]any{"object": "list", "data": []any{map[string]any{
-			"id": c.opt.Name, "root": "/models/" + c.opt.Name, "max_model_len": c.opt.ContextLength, "owned_by": "vllm"}}})
+		c.reply(c.opt.models(map[string]any{"root": "/models/" + c.opt.Name, "max_model_len": c.opt.ContextLength, "owned_by": "vllm"}))
 	case c.is("GET", "/version"):
 		c.reply(map[string]string{"version": c.opt.Version})
 	case c.is("POST", "/v1/chat/completions"):
