@@ -117,11 +117,10 @@ func (c *rolloutCommand) validate() error {
 	return nil
 }
 
-func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) error {
+func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error) {
 	ctx := c.st.hard
 	var old store.Run
 	if c.resume != "" {
-		var err error
 		if old, err = db.RunByName(ctx, c.resume); err != nil {
 			return err
 		}
@@ -137,7 +136,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) error {
 	if err != nil {
 		return err
 	}
-	defer policy.close()
+	defer func() { err = errors.Join(err, policy.close()) }()
 	templates, err := readTemplates(c.templates)
 	if err != nil {
 		return err

@@ -56,9 +56,9 @@ Start with:  harness rollout`,
 		&cobra.Group{ID: "prove", Title: "Check and convince:"},
 	)
 	root.AddCommand(
-		newRollout(st, g), newPanel(g), newEnv(g),
+		newRollout(st, g), newPanel(g), newEnv(g), newModel(st, g),
 		newRuns(g), newShow(g), newReplay(g),
-		newDB(g), newVerify(g), newConfig(g),
+		newDB(g), newVerify(g), newDoctor(g), newConfig(g),
 	)
 	forbidStrayArgs(root)
 	return root

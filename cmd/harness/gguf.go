@@ -1,0 +1,25 @@
+//go:build !nogguf
+
+package main
+
+import (
+	"context"
+
+	"github.com/hindsightrl/harness/llm"
+	"github.com/hindsightrl/harness/llm/gguf"
+)
+
+// openGGUF runs a GGUF file in this process.
+func (l *localFlags) openGGUF(ctx context.Context, file string) (llm.Model, func() error, error) {
+	m, err := gguf.Open(ctx, file, gguf.Config{
+		LibDir: l.library, Slots: l.slots, ContextLength: l.context, Deterministic: l.deterministic,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, m.Close, nil
+}
+
+func installGGUF(ctx context.Context, to string) (string, error) {
+	return gguf.Install(ctx, to, gguf.InstallOptions{})
+}
