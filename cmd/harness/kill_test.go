@@ -13,29 +13,49 @@ import (
 	"github.com/hindsightrl/harness/store"
 )
 
-// kills is how many times the run of TestKilledRunResumesToTheSameRows is killed.
-const kills = 50
-
-// TestKilledRunResumesToTheSameRows kills a rollout with SIGKILL at random moments, resumes it each
+// TestKilledRunResumesToTheSameRows kills rollouts with SIGKILL at random moments, resumes them each
 // time, and compares the ledger with that of a run that nobody disturbed.
 func TestKilledRunResumesToTheSameRows(t *testing.T) {
 	t.Parallel()
-	n := kills
-	if testing.Short() {
-		n = 5
+	bin := buildHarness(t)
+	for _, c := range []struct {
+		name         string
+		kills, short int
+		settings     []string
+	}{
+		{"expert", 50, 5, []string{"--policy", "expert:0.3", "--group", "4"}},
+		{"tokens", 10, 2, []string{"--policy", "refmodel", "--group", "2", "--tasks", "6", "--max-steps", "12"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n := c.kills
+			if testing.Short() {
+				n = c.short
+			}
+			killRun(t, bin, n, append([]string{"--name", "run", "--seed", "7"}, c.settings...))
+		})
 	}
+}
+
+// buildHarness builds the command once for a test.
+func buildHarness(t *testing.T) string {
+	t.Helper()
+	bin := filepath.Join(t.TempDir(), "harness")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return bin
+}
+
+// killRun lets n kills land on runs with these settings, and compares each run that survived them.
+func killRun(t *testing.T, bin string, n int, start []string) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "harness")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	args := func(db string, more ...string) []string {
 		return append([]string{"rollout", "--db", filepath.Join(dir, db), "--quiet"}, more...)
 	}
-	start := []string{"--name", "run", "--group", "4", "--seed", "7"}
 	began := time.Now()
 	if out, err := exec.Command(bin, args("whole.db", start...)...).CombinedOutput(); err != nil {
 		t.Fatalf("undisturbed run: %v\n%s", err, out)
