@@ -6,12 +6,14 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"iter"
+
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // write hands run to the writer and waits until it is durable. A read-only store refuses.
 func (s *Store) write(ctx context.Context, run func(*conn) error) error {
 	if s.w == nil {
-		return ErrReadOnly
+		return errext.WithHint(ErrReadOnly, "open the ledger for writing")
 	}
 	return s.w.do(ctx, run)
 }
