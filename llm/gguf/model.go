@@ -112,7 +112,9 @@ func (m *Model) StreamAdjusted(ctx context.Context, req llm.StreamRequest, adjus
 	defer stop()
 	finish, err := m.read(t, textstream.New(req.Sampling.Stop, false), emit)
 	cancel() // a stop string or an error of emit ends it early; AfterFunc tells the loop
-	m.drain(t)
+	if left := m.drain(t); err == nil && finish == "" {
+		err = left
+	}
 	if err != nil {
 		return "", fmt.Errorf("generate: %w", err)
 	}
@@ -159,13 +161,13 @@ func (m *Model) handle(ev llm.TokenEvent, text *textstream.Text, emit func(llm.T
 	return "", false, nil
 }
 
-// drain waits until the loop has let go of the task.
-func (m *Model) drain(t *task) {
+// drain waits until the loop has let go of the task and returns why it did.
+func (m *Model) drain(t *task) error {
 	for {
 		select {
 		case <-t.events:
-		case <-t.done:
-			return
+		case err := <-t.done:
+			return err
 		}
 	}
 }

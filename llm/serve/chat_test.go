@@ -97,7 +97,8 @@ func TestChatPrompts(t *testing.T) {
 		"plain":           {object{"messages": user("x")}, "<s>user:x\n>"},
 		"without opening": {object{"messages": user("x"), "add_generation_prompt": false}, "<s>user:x\n"},
 		"continued": {object{"continue_final_message": true, "messages": []any{
-			object{"role": "user", "content": "x"}, object{"role": "assistant", "content": "ye"}}}, "<s>user:x\n>ye"},
+			object{"role": "user", "content": "x"}, object{"role": "assistant", "content": "ye"},
+		}}, "<s>user:x\n>ye"},
 		"no content": {object{"messages": []any{object{"role": "user", "content": nil}}}, "<s>user:\n>"},
 	} {
 		tc.body["return_token_ids"] = true
@@ -122,8 +123,10 @@ func TestChatChoicesAndPromptLogprobs(t *testing.T) {
 func TestChatStream(t *testing.T) {
 	t.Parallel()
 	ts := serving(t, &fake{script: "Hi €!"}, Config{})
-	list := chunks[chatChunk](t, ts, "/v1/chat/completions", object{"messages": user("x"), "stream": true, "logprobs": true, "top_logprobs": 1,
-		"return_token_ids": true, "stream_options": object{"include_usage": true}})
+	list := chunks[chatChunk](t, ts, "/v1/chat/completions", object{
+		"messages": user("x"), "stream": true, "logprobs": true, "top_logprobs": 1,
+		"return_token_ids": true, "stream_options": object{"include_usage": true},
+	})
 	var text strings.Builder
 	var ids []int32
 	var bytes []int
@@ -179,8 +182,10 @@ func TestChatStreamOfSeveralChoices(t *testing.T) {
 	ts := serving(t, &fake{script: "abc"}, Config{})
 	texts, finished := map[int]string{}, map[int]bool{}
 	total := 0
-	for _, c := range chunks[chatChunk](t, ts, "/v1/chat/completions", object{"messages": user("x"), "stream": true, "n": 4,
-		"stream_options": object{"continuous_usage_stats": true}}) {
+	for _, c := range chunks[chatChunk](t, ts, "/v1/chat/completions", object{
+		"messages": user("x"), "stream": true, "n": 4,
+		"stream_options": object{"continuous_usage_stats": true},
+	}) {
 		for _, ch := range c.Choices {
 			texts[ch.Index] += *ch.Delta.Content
 			finished[ch.Index] = finished[ch.Index] || ch.Finish != nil

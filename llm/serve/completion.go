@@ -57,49 +57,42 @@ type job struct {
 	o    order
 }
 
-// jobs checks the request and tokenizes its prompts.
-func (s *Server) jobs(r *http.Request, req *completionRequest, id string) ([]job, error) {
-	o, err := req.order(s.info.VocabSize, s.cfg.MaxLogprobs)
+// textOrder checks everything but the prompts.
+func (r *completionRequest) textOrder(s *Server, id string) (order, error) {
+	o, err := r.order(s.info.VocabSize, s.cfg.MaxLogprobs)
 	if err != nil {
-		return nil, err
+		return o, err
 	}
 	switch {
-	case req.Suffix != "":
-		return nil, bad("suffix", "suffix is not supported by this server")
-	case req.Embeds != nil:
-		return nil, bad("prompt_embeds", "prompt_embeds are not supported by this server")
-	case req.Stream && o.promptTop >= 0:
-		return nil, bad("prompt_logprobs", "prompt_logprobs are not available when stream is true")
-	case req.Stream && req.Echo && req.Logprobs != nil:
-		return nil, bad("echo", "echo with logprobs is not available when stream is true")
+	case r.Suffix != "":
+		return o, bad("suffix", "suffix is not supported by this server")
+	case r.Embeds != nil:
+		return o, bad("prompt_embeds", "prompt_embeds are not supported by this server")
+	case r.Stream && o.promptTop >= 0:
+		return o, bad("prompt_logprobs", "prompt_logprobs are not available when stream is true")
+	case r.Stream && r.Echo && r.Logprobs != nil:
+		return o, bad("echo", "echo with logprobs is not available when stream is true")
 	}
-	if req.Logprobs != nil {
-		if o.top, err = alternatives("logprobs", *req.Logprobs, s.info.VocabSize, s.cfg.MaxLogprobs); err != nil {
-			return nil, err
+	if r.Logprobs != nil {
+		if o.top, err = alternatives("logprobs", *r.Logprobs, s.info.VocabSize, s.cfg.MaxLogprobs); err != nil {
+			return o, err
 		}
-		if req.Echo && o.promptTop < 0 {
+		if r.Echo && o.promptTop < 0 {
 			o.promptTop = o.top
 		}
 	}
-	o.returnIDs, o.idNames, o.requestID = req.ReturnIDs, req.IDNames, id
-	var list []job
-	err = s.with(r.Context(), func(m llm.Model) error {
-		for _, text := range req.Prompt.texts {
-			ids, err := m.Tokenize(text, req.Special == nil || *req.Special)
-			if err != nil {
-				return bad("prompt", "%v", err)
-			}
-			list = append(list, job{ids, text, o})
-		}
-		for _, ids := range req.Prompt.ids {
-			if err := inVocabulary(ids, s.info.VocabSize); err != nil {
-				return err
-			}
-			list = append(list, job{ids, detokenize(m, ids), o})
-		}
-		return nil
-	})
+	o.returnIDs, o.idNames, o.requestID = r.ReturnIDs, r.IDNames, id
+	return o, nil
+}
+
+// jobs checks the request and tokenizes its prompts.
+func (s *Server) jobs(r *http.Request, req *completionRequest, id string) ([]job, error) {
+	o, err := req.textOrder(s, id)
 	if err != nil {
+		return nil, err
+	}
+	var list []job
+	if err := s.with(r.Context(), func(m llm.Model) (err error) { list, err = req.prompts(m, o); return err }); err != nil {
 		return nil, err
 	}
 	if len(list) == 0 {
@@ -109,15 +102,30 @@ func (s *Server) jobs(r *http.Request, req *completionRequest, id string) ([]job
 		return nil, bad("n", "%d prompts with %d choices each are more than %d", len(list), o.n, s.cfg.MaxSequences)
 	}
 	for i := range list {
-		if req.onlyEcho() {
-			if len(list[i].ids) == 0 {
-				return nil, bad("prompt", "the prompt has no tokens")
-			}
+		if req.onlyEcho() && len(list[i].ids) > 0 {
 			continue
 		}
 		if err := s.fit(&list[i].o, &req.params, list[i].ids, 16); err != nil {
 			return nil, err
 		}
+	}
+	return list, nil
+}
+
+// prompts tokenizes texts and spells ids.
+func (r *completionRequest) prompts(m llm.Model, o order) (list []job, err error) {
+	for _, text := range r.Prompt.texts {
+		ids, err := m.Tokenize(text, r.Special == nil || *r.Special)
+		if err != nil {
+			return nil, bad("prompt", "%v", err)
+		}
+		list = append(list, job{ids, text, o})
+	}
+	for _, ids := range r.Prompt.ids {
+		if err := inVocabulary(ids, m.Info().VocabSize); err != nil {
+			return nil, err
+		}
+		list = append(list, job{ids, detokenize(m, ids), o})
 	}
 	return list, nil
 }

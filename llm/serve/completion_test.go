@@ -140,8 +140,10 @@ func TestCompletionStream(t *testing.T) {
 	ts := serving(t, &fake{script: "a€"}, Config{})
 	texts, ids, offsets := map[int]string{}, map[int][]int32{}, []int(nil)
 	prompts, finished := 0, 0
-	list := chunks[completionChunk](t, ts, "/v1/completions", object{"prompt": []string{"x>", "y>"}, "n": 2, "stream": true, "logprobs": 1,
-		"return_token_ids": true, "stream_options": object{"include_usage": true}})
+	list := chunks[completionChunk](t, ts, "/v1/completions", object{
+		"prompt": []string{"x>", "y>"}, "n": 2, "stream": true, "logprobs": 1,
+		"return_token_ids": true, "stream_options": object{"include_usage": true},
+	})
 	for _, c := range list {
 		for _, ch := range c.Choices {
 			texts[ch.Index] += ch.Text
@@ -210,8 +212,10 @@ func TestGenerateTokens(t *testing.T) {
 			Logprobs idLogprobs `json:"logprobs"`
 			Versions []span     `json:"weight_versions"`
 		} `json:"choices"`
-	}](t, ts, "/inference/v1/generate", object{"model": "fake", "token_ids": []int{'x', '>'}, "request_id": "me", "return_token_ids": true,
-		"sampling_params": object{"temperature": 0, "logprobs": 1, "prompt_logprobs": 0, "max_tokens": 9}})
+	}](t, ts, "/inference/v1/generate", object{
+		"model": "fake", "token_ids": []int{'x', '>'}, "request_id": "me", "return_token_ids": true,
+		"sampling_params": object{"temperature": 0, "logprobs": 1, "prompt_logprobs": 0, "max_tokens": 9},
+	})
 	c := r.Choices[0]
 	if r.RequestID != "me" || r.Mode != "tokens" || c.Finish != "stop" || !cmp.Equal(c.IDs, []int32{'a', 'b', fakeEOS}) || !cmp.Equal(r.PromptIDs, []int32{'x', '>'}) {
 		t.Errorf("reply %+v", r)
@@ -227,8 +231,10 @@ func TestGenerateTokens(t *testing.T) {
 		t.Errorf("text mode: %q", *text.Choices[0].Text)
 	}
 	var ids []int32
-	list := chunks[generateReply](t, ts, "/inference/v1/generate", object{"token_ids": []int{'>'}, "stream": true, "stream_options": object{"include_usage": true},
-		"return_token_ids": true, "output_mode": "text", "sampling_params": object{}})
+	list := chunks[generateReply](t, ts, "/inference/v1/generate", object{
+		"token_ids": []int{'>'}, "stream": true, "stream_options": object{"include_usage": true},
+		"return_token_ids": true, "output_mode": "text", "sampling_params": object{},
+	})
 	for _, c := range list[:len(list)-1] {
 		ids = append(ids, c.Choices[0].IDs...)
 	}

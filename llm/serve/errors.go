@@ -52,13 +52,17 @@ func asAPIError(err error) *apiError {
 	case errors.As(err, &e):
 		return e
 	case errors.As(err, &tooLarge):
-		return &apiError{status: http.StatusRequestEntityTooLarge, kind: "BadRequestError",
-			message: fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit)}
+		return &apiError{
+			status: http.StatusRequestEntityTooLarge, kind: "BadRequestError",
+			message: fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit),
+		}
 	case errors.Is(err, errAborted):
 		return &apiError{status: http.StatusServiceUnavailable, kind: "ServiceUnavailableError", message: err.Error()}
 	case errors.Is(err, llm.ErrContextLength):
-		return &apiError{status: http.StatusBadRequest, kind: "BadRequestError",
-			message: "the request is longer than the model's maximum context length: " + err.Error()}
+		return &apiError{
+			status: http.StatusBadRequest, kind: "BadRequestError",
+			message: "the request is longer than the model's maximum context length: " + err.Error(),
+		}
 	}
 	return &apiError{status: http.StatusInternalServerError, kind: "InternalServerError", message: err.Error()}
 }

@@ -167,7 +167,7 @@ func (c *choice) take(ev llm.TokenEvent, version string, o order, m llm.Model) (
 		return true
 	}
 	b := shown(m, ev.ID, o.skipSpecial)
-	if isEnd(m, ev.ID) && !(o.keepStop && !o.skipSpecial) {
+	if isEnd(m, ev.ID) && (!o.keepStop || o.skipSpecial) {
 		b = nil
 	}
 	if early {

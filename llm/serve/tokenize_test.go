@@ -42,8 +42,10 @@ func TestTokenize(t *testing.T) {
 func TestRenderings(t *testing.T) {
 	t.Parallel()
 	ts := serving(t, &fake{script: "ab"}, Config{})
-	status, b := do(t, ts, "/v1/chat/completions/render", object{"messages": user("€"), "temperature": 0, "seed": 3, "logprobs": true, "top_logprobs": 1,
-		"cache_salt": "s", "priority": 2, "return_token_offsets": true, "return_token_ids": true})
+	status, b := do(t, ts, "/v1/chat/completions/render", object{
+		"messages": user("€"), "temperature": 0, "seed": 3, "logprobs": true, "top_logprobs": 1,
+		"cache_salt": "s", "priority": 2, "return_token_offsets": true, "return_token_ids": true,
+	})
 	var r rendering
 	if err := json.Unmarshal(b, &r); err != nil || status != http.StatusOK {
 		t.Fatalf("render: %d %s", status, b)

@@ -17,8 +17,10 @@ import (
 // body must say that it is JSON: a page in a browser cannot send that to another origin unasked.
 func read(r *http.Request, v any) error {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return &apiError{status: http.StatusUnsupportedMediaType, kind: "BadRequestError",
-			message: "Unsupported Media Type: only 'application/json' is allowed"}
+		return &apiError{
+			status: http.StatusUnsupportedMediaType, kind: "BadRequestError",
+			message: "Unsupported Media Type: only 'application/json' is allowed",
+		}
 	}
 	return decode(r.Body, v)
 }
