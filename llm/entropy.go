@@ -76,8 +76,8 @@ func EntropyFromTop(top []TokenLogprob, sampled TokenLogprob, vocab int) (Entrop
 	}
 	j := math.Floor(m / q)
 	e.Low += xlogx(q)*j + xlogx(max(m-j*q, 0))
-	e.High = max(h+m*math.Log(n/m), e.Low)
-	geometric := -m*math.Log(q) - m*math.Log(m/(m+q))*(m+q)/q
+	e.High = max(h+m*(math.Log(n)-math.Log(m)), e.Low) // n/m can overflow
+	geometric := -m*math.Log(q) - m*(math.Log(m)-math.Log(m+q))*(m/q+1)
 	e.Estimate = min(max(h+geometric, e.Low), e.High)
 	return e, nil
 }
