@@ -144,7 +144,7 @@ func (w *window) weigh(peak, plausible float64, c *modeParams) {
 		f.static = w.m.static.Prob(&w.static, f.id)
 		v := f.best + c.extra*(f.sum-f.best)
 		if f.bad > 0 {
-			v = max(v-f.bad, floorShare*max(v, f.bad))
+			v = max(v-f.bad, floorShare*v)
 		}
 		f.weight = v * (f.static + plausible) * scale
 		w.weight += f.weight

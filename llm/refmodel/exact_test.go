@@ -126,7 +126,7 @@ func TestSamplersFollowTheDistribution(t *testing.T) {
 		w.reset(prefix)
 		w.gather()
 		want := naive(w, c.s)
-		const n = 5000
+		const n = 1500
 		r := rand.New(rand.NewPCG(5, 6))
 		count := make([]int, len(want))
 		scratch := make([]float64, len(want))

@@ -117,8 +117,8 @@ func knobs(p *params) (ps []knob) {
 				ps = append(ps, knob{&p.Habit[i][k][j], 0.0005, 10})
 			}
 		}
-		ps = append(ps, knob{&p.Plausible[i], 0.001, 0.03}, knob{&p.Extra[i], 0.02, 0.1}, knob{&p.Recency[i], 48, 8192},
-			knob{&p.Topic[i], []float64{1.5, 18}[i], 24}, knob{&p.Self[i], 0.05, 1})
+		ps = append(ps, knob{&p.Plausible[i], 0.001, 0.1}, knob{&p.Extra[i], 0.02, 0.1}, knob{&p.Recency[i], 32, 8192},
+			knob{&p.Topic[i], []float64{1.5, 12}[i], 24}, knob{&p.Self[i], 0.05, 1})
 	}
 	return ps
 }

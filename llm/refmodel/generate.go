@@ -11,7 +11,7 @@ import (
 )
 
 // Score gives the log-probability of each token of the continuation: the very numbers that Stream
-// reports when it samples these tokens.
+// reports when it samples these tokens. It reads no clock, so the result has no latency.
 func (m *Model) Score(ctx context.Context, req llm.ScoreRequest) (llm.Score, error) {
 	if err := m.check("score", req.Continuation); err != nil {
 		return llm.Score{}, err

@@ -2,9 +2,10 @@ package refmodel
 
 import (
 	"context"
+	"crypto/sha256"
 	_ "embed" // the tables
+	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/hindsightrl/harness/llm/refmodel/internal/vocab"
 )
 
+//go:generate go run ./record -o corpus.jsonl.gz
 //go:generate go run ./gen -o tables.bin corpus.jsonl.gz
 
 //go:embed tables.bin
@@ -103,11 +105,17 @@ func open(cfg Config, data []byte) (*Model, error) {
 	m.openAction, m.closeAction = m.vocab.Lookup("<action>"), m.vocab.Lookup("</action>")
 	m.openThink, m.closeThink = m.vocab.Lookup("<think>"), m.vocab.Lookup("</think>")
 	m.info = llm.ModelInfo{
-		Name: "refmodel", Engine: "refmodel", Version: algorithm + "-" + t.Hash,
+		Name: "refmodel", Engine: "refmodel", Version: version(t.Hash),
 		VocabSize: m.vocab.Size(), ContextLength: cfg.ContextLength, BOS: -1, EOS: vocab.EOS,
 	}
 	m.windows.New = func() any { return newWindow(m) }
 	return m, nil
+}
+
+// version names the arithmetic and hashes the tables and the fitted constants.
+func version(hash string) string {
+	sum := sha256.Sum256(append([]byte(hash), fitted...))
+	return algorithm + "-" + hex.EncodeToString(sum[:6])
 }
 
 func (m *Model) readTraits(ties []prime.Tie) {
@@ -136,8 +144,7 @@ func (m *Model) setParams(p params) {
 	}
 }
 
-// Info describes the model. Version changes whenever a number could: it names the arithmetic and the
-// hash of the tables.
+// Info describes the model. Version changes whenever a number could.
 func (m *Model) Info() llm.ModelInfo { return m.info }
 
 // Tokenize turns text into ids. With special set, role markers in the text become role tokens.
@@ -167,15 +174,13 @@ func (m *Model) Render(messages []harness.Message) ([]int32, error) {
 
 var roles = map[string]int32{"system": vocab.System, "user": vocab.User, "assistant": vocab.Assistant}
 
-var errTooLong = errors.New("the text is longer than the context")
-
-// open puts a window over a prefix. The caller returns it to the pool.
+// window puts a window over a prefix that more tokens follow. The caller returns it to the pool.
 func (m *Model) window(ctx context.Context, op string, prefix []int32, more int) (*window, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if n := len(prefix) + more; n > m.cfg.ContextLength {
-		err := fmt.Errorf("%s: %w: %d tokens, context of %d", op, errTooLong, n, m.cfg.ContextLength)
+		err := fmt.Errorf("%s: %w: %d tokens, context of %d", op, llm.ErrContextLength, n, m.cfg.ContextLength)
 		return nil, harness.FailFinal(harness.FailAgent, op, errext.WithHint(err, "shorten the prompt or raise the context length"))
 	}
 	if err := m.check(op, prefix); err != nil {

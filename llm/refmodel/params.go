@@ -2,8 +2,8 @@ package refmodel
 
 import "github.com/hindsightrl/harness/llm/refmodel/internal/ngram"
 
-// The copying part's constants. They were set by hand on household games that no test plays, and are
-// part of the model: changing one changes answers, so algorithm goes up with them.
+// The copying part's constants that are set by hand. They are part of the model: changing one changes
+// answers, so algorithm goes up with them.
 const (
 	algorithm = "1" // names this arithmetic in Info().Version
 
@@ -25,7 +25,9 @@ const (
 // peakSteps are the bounds between the columns of params.Habit.
 var peakSteps = [...]float64{0.25, 0.5, 0.8, 0.97}
 
-// params are the constants that were fitted: inside an open <action> (1) and elsewhere (0).
+// params are the constants of fitted.json: inside an open <action> (1) and elsewhere (0). They maximise
+// the likelihood of an expert's responses in household games that are not in the corpus, within bounds
+// that keep the model searching and its contexts heard (fit_test.go).
 type params struct {
 	Self      [2]float64                                      // what an occurrence in the response itself counts for
 	Match     [2][maxMatch + 1]float64                        // weight of an occurrence by the number of tokens that agree

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -24,11 +23,7 @@ func run(corpus, out string) error {
 	if err != nil {
 		return err
 	}
-	transcripts, err := prime.ReadCorpus(bytes.NewReader(data))
-	if err != nil {
-		return err
-	}
-	tables, err := prime.Build(transcripts)
+	tables, err := prime.BuildFile(data)
 	if err != nil {
 		return err
 	}

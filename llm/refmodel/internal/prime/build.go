@@ -27,7 +27,28 @@ type Tables struct {
 	Vocabulary []byte // vocab.Format
 	NGrams     []byte // ngram.Counts.Encode
 	Ties       []Tie  // by rising From, the closest first
+	Corpus     string // SHA-256 of the corpus file, hex
 	Hash       string // of the above: 12 hex digits
+}
+
+// BuildFile makes tables from a corpus file.
+func BuildFile(corpus []byte) (*Tables, error) {
+	ts, err := ReadCorpus(bytes.NewReader(corpus))
+	if err != nil {
+		return nil, err
+	}
+	t, err := Build(ts)
+	if err != nil {
+		return nil, err
+	}
+	t.Corpus = Digest(corpus)
+	return t, nil
+}
+
+// Digest is what Tables.Corpus holds for a corpus file.
+func Digest(corpus []byte) string {
+	sum := sha256.Sum256(corpus)
+	return hex.EncodeToString(sum[:])
 }
 
 // Build makes tables. It is deterministic: equal transcripts give equal tables.
@@ -153,10 +174,13 @@ func (t *Tables) Pack() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-type sizes struct{ Vocabulary, NGrams, Ties int }
+type sizes struct {
+	Vocabulary, NGrams, Ties int
+	Corpus                   string
+}
 
 func (t *Tables) body() []byte {
-	head, _ := json.Marshal(sizes{len(t.Vocabulary), len(t.NGrams), len(t.Ties)})
+	head, _ := json.Marshal(sizes{len(t.Vocabulary), len(t.NGrams), len(t.Ties), t.Corpus})
 	body := append(head, '\n')
 	body = append(body, t.Vocabulary...)
 	body = append(body, t.NGrams...)
@@ -186,7 +210,7 @@ func Unpack(data []byte) (*Tables, error) {
 		return nil, fmt.Errorf("unpack tables: parts of %+v in %d bytes", n, len(rest))
 	}
 	sum := sha256.Sum256(body)
-	t := &Tables{Vocabulary: rest[:n.Vocabulary], NGrams: rest[n.Vocabulary : n.Vocabulary+n.NGrams], Hash: hex.EncodeToString(sum[:6])}
+	t := &Tables{Vocabulary: rest[:n.Vocabulary], NGrams: rest[n.Vocabulary : n.Vocabulary+n.NGrams], Corpus: n.Corpus, Hash: hex.EncodeToString(sum[:6])}
 	for p := rest[n.Vocabulary+n.NGrams:]; len(p) > 0; p = p[8:] {
 		t.Ties = append(t.Ties, Tie{int32(binary.LittleEndian.Uint32(p)), int32(binary.LittleEndian.Uint32(p[4:]))})
 	}
