@@ -1,17 +1,10 @@
 package llm_test
 
 import (
-	"encoding/json"
-	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/hindsightrl/harness"
-	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/llm/llmtest"
 )
@@ -200,110 +193,6 @@ func TestAnotherScoredPromptIsRefused(t *testing.T) {
 	}
 }
 
-func TestSGLangBoundary(t *testing.T) {
-	t.Parallel()
-	b := backends()[slices.IndexFunc(backends(), func(b backend) bool { return b.name == "sglang" })]
-	b.cfg.MaxTries = 1
-	c, srv := b.open(t)
-	prefix, cont := llmtest.Render(chat("x")), []int32{10, 11, 12}
-	score := func() error {
-		_, err := c.(scorer).Score(t.Context(), llm.ScoreRequest{Prefix: prefix, Continuation: cont})
-		return err
-	}
-	if err := score(); err != nil {
-		t.Fatal(err)
-	}
-	r := srv.Requests("/generate")
-	if got := r[0].Body["logprob_start_len"]; got != float64(len(prefix)-1) {
-		t.Errorf("logprob_start_len %v for a prefix of %d", got, len(prefix))
-	}
-	if got := r[0].Body["sampling_params"].(map[string]any)["max_new_tokens"]; got != 0.0 {
-		t.Errorf("scoring samples %v tokens", got)
-	}
-	// One position too many or too few, and a list that is shifted by one.
-	for name, from := range map[string]int{"late": len(prefix), "early": len(prefix) - 2} {
-		srv.Inject("/generate", shifted(t, prefix, cont, from))
-		if err := score(); err == nil {
-			t.Errorf("a reply that starts too %s passed", name)
-		}
-	}
-	srv.Inject("/generate", llmtest.Replace(`,11,`, `,13,`, 1))
-	if err := score(); err == nil || !strings.Contains(err.Error(), "came back as token 13") {
-		t.Errorf("another token's value passed: %v", err)
-	}
-}
-
-// shifted is the reply to another logprob_start_len.
-func shifted(t *testing.T, prefix, cont []int32, start int) llmtest.Fault {
-	t.Helper()
-	ids := append(slices.Clone(prefix), cont...)
-	rows := []any{[]any{nil, ids[start], nil}}
-	for _, id := range ids[start+1:] {
-		rows = append(rows, []any{-1.0, id, nil})
-	}
-	body, err := json.Marshal(map[string]any{"text": "", "meta_info": map[string]any{"input_token_logprobs": rows}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return llmtest.Body(string(body))
-}
-
-func TestSGLangWithoutRendererGivesTextAndSaysSo(t *testing.T) {
-	t.Parallel()
-	var log strings.Builder
-	b := backend{opt: llmtest.Options{Dialect: llmtest.SGLang}, cfg: llm.Config{Log: newLog(&log)}}
-	c, _ := b.open(t)
-	gen, err := c.Generate(t.Context(), llm.Request{Messages: chat("look"), Sampling: seeded(2, 8)})
-	if err != nil || gen.Text == "" || gen.Tokens != nil || !strings.Contains(log.String(), "no renderer") {
-		t.Errorf("%+v, %v, log %s", gen, err, log.String())
-	}
-}
-
-func TestLlamaCppScoringIsPricedAndBounded(t *testing.T) {
-	t.Parallel()
-	b := backend{opt: llmtest.Options{Dialect: llmtest.LlamaCpp}, cfg: llm.Config{MaxScoreCalls: 10}}
-	c, srv := b.open(t)
-	prefix := llmtest.Render(chat("x"))
-	// The most and the least likely tokens: the latter is not among the first alternatives.
-	dist := b.opt.Model.Logprobs(prefix)
-	likely, rare := int32(0), int32(0)
-	for i := range dist {
-		if dist[i] > dist[likely] {
-			likely = int32(i)
-		}
-		if dist[i] < dist[rare] {
-			rare = int32(i)
-		}
-	}
-	for name, tt := range map[string]struct {
-		cont  []int32
-		calls int // 0 = refused
-		sent  int
-	}{
-		"one request for a likely token": {[]int32{likely}, 1, 1},
-		"two for a rare one":             {[]int32{rare}, 2, 2},
-		"too long from the start":        {make([]int32, 11), 0, 0},
-		"too dear on the way":            {append([]int32{rare}, make([]int32, 9)...), 0, 1},
-	} {
-		before := len(srv.Requests("/completion"))
-		sc, err := c.(scorer).Score(t.Context(), llm.ScoreRequest{Prefix: prefix, Continuation: tt.cont})
-		sent := len(srv.Requests("/completion")) - before
-		if sent != tt.sent || sc.Calls != tt.calls {
-			t.Errorf("%s: %d calls, %d sent, %v", name, sc.Calls, sent, err)
-		}
-		if tt.calls == 0 {
-			wantBudget(t, name, err)
-		} else if err != nil || !cmp.Equal(sc.Logprobs, []float32{dist[tt.cont[0]]}) {
-			t.Errorf("%s: %v, %v", name, sc.Logprobs, err)
-		}
-	}
-	for _, r := range srv.Requests("/completion") {
-		if r.Body["cache_prompt"] != false {
-			t.Error("scoring used the prompt cache, which is documented as possibly non-deterministic")
-		}
-	}
-}
-
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends() {
@@ -360,50 +249,5 @@ func TestTokenizersRoundTrip(t *testing.T) {
 				t.Errorf("nothing became %q, %v", empty, err)
 			}
 		})
-	}
-}
-
-func TestNewOpenAIModelsGetTheirOwnLimitField(t *testing.T) {
-	t.Parallel()
-	c, srv := backend{opt: llmtest.Options{Dialect: llmtest.OpenAI}}.open(t)
-	srv.Inject("/v1/chat/completions", llmtest.Refuse("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."))
-	for range 2 {
-		if _, err := generateTextOp(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var limits []any
-	for _, r := range srv.Requests("/v1/chat/completions") {
-		limits = append(limits, r.Body["max_tokens"], r.Body["max_completion_tokens"])
-	}
-	if diff := cmp.Diff([]any{8.0, nil, nil, 8.0, nil, 8.0}, limits); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func wantBudget(t *testing.T, name string, err error) {
-	t.Helper()
-	if !errors.Is(err, llm.ErrScoreBudget) || harness.KindOf(err) != harness.FailBudget || errext.Hint(err) == "" {
-		t.Errorf("%s: %v, want a budget failure with a hint", name, err)
-	}
-}
-
-func TestOldSGLangTakesNoSeed(t *testing.T) {
-	t.Parallel()
-	var log strings.Builder
-	b := backend{opt: llmtest.Options{Dialect: llmtest.SGLang}, cfg: llm.Config{Render: render, Log: newLog(&log)}}
-	c, srv := b.open(t)
-	srv.Inject("/generate", llmtest.Refuse("SamplingParams.__init__() got an unexpected keyword argument 'sampling_seed'"))
-	for range 2 {
-		if _, err := generateOp(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var seeds []any
-	for _, r := range srv.Requests("/generate") {
-		seeds = append(seeds, r.Body["sampling_params"].(map[string]any)["sampling_seed"])
-	}
-	if diff := cmp.Diff([]any{2.0, nil, nil}, seeds); diff != "" || strings.Count(log.String(), "takes no seeds") != 1 {
-		t.Errorf("seeds %s, log %s", diff, log.String())
 	}
 }
