@@ -56,15 +56,15 @@ func listFaults(op operation, start string) operation {
 }
 
 func operations(b backend) map[string]operation {
-	switch {
-	case b.opt.Dialect == llmtest.OpenAI:
+	switch b.opt.Dialect {
+	case llmtest.OpenAI:
 		return map[string]operation{"generate": {path: "/v1/chat/completions", run: generateTextOp}}
-	case b.opt.Dialect == llmtest.LlamaCpp:
+	case llmtest.LlamaCpp:
 		return map[string]operation{
 			"generate": entryFaults(operation{path: "/completion", run: generateOp, lists: []string{"tokens", "completion_probabilities"}}),
 			"score":    entryFaults(operation{path: "/completion", run: scoreOp, lists: []string{"completion_probabilities"}}),
 		}
-	case b.opt.Dialect == llmtest.SGLang:
+	case llmtest.SGLang:
 		return map[string]operation{
 			"generate": listFaults(operation{path: "/generate", run: generateOp, lists: []string{"output_ids", "output_token_logprobs", "output_top_logprobs"}}, `"output_token_logprobs":[[`),
 			"score":    listFaults(operation{path: "/generate", run: scoreOp, lists: []string{"input_token_logprobs", "input_top_logprobs"}}, `"input_token_logprobs":[[`),

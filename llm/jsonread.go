@@ -312,10 +312,10 @@ func (r *jsonReader) tokenIDs() []int32 {
 
 // label reads a version label, which servers send as a string or a number; null is "".
 func (r *jsonReader) label() string {
-	switch c := r.peek(); {
-	case c == '"':
+	switch r.peek() {
+	case '"':
 		return string(r.str())
-	case c == 'n':
+	case 'n':
 		r.null()
 		return ""
 	default:

@@ -205,7 +205,7 @@ func (t *transport) attempt(ctx context.Context, req request, payload []byte) er
 	if err != nil {
 		return t.lost(ctx, err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end or given up; nothing is left to report
+	defer resp.Body.Close()
 
 	buf := t.bufs.Get().(*bytes.Buffer)
 	defer t.bufs.Put(buf)

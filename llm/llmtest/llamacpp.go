@@ -10,8 +10,10 @@ import (
 func (c *call) llamacpp() {
 	switch {
 	case c.is("GET", "/props"):
-		c.reply(map[string]any{"default_generation_settings": map[string]any{"n_ctx": c.opt.ContextLength}, "total_slots": 1,
-			"model_path": "/models/" + c.opt.Name + ".gguf", "build_info": c.opt.Version})
+		c.reply(map[string]any{
+			"default_generation_settings": map[string]any{"n_ctx": c.opt.ContextLength}, "total_slots": 1,
+			"model_path": "/models/" + c.opt.Name + ".gguf", "build_info": c.opt.Version,
+		})
 	case c.is("GET", "/v1/models"):
 		c.reply(c.opt.models(map[string]any{"meta": map[string]any{"n_vocab": VocabSize()}}))
 	case c.is("POST", "/completion"):
@@ -97,8 +99,10 @@ func (c *call) llamaCompletion() {
 	case out.finish == "stop":
 		stop = "eos"
 	}
-	reply := map[string]any{"content": out.text, "stop_type": stop, "tokens_evaluated": len(req.Prompt),
-		"tokens_predicted": len(out.ids), "truncated": false, "completion_probabilities": probs, "tokens": []int32{}}
+	reply := map[string]any{
+		"content": out.text, "stop_type": stop, "tokens_evaluated": len(req.Prompt),
+		"tokens_predicted": len(out.ids), "truncated": false, "completion_probabilities": probs, "tokens": []int32{},
+	}
 	if req.Return {
 		reply["tokens"] = out.ids
 	}

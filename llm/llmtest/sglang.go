@@ -91,9 +91,11 @@ func (c *call) sglangGenerate() {
 	}
 	req.Params.params.Seed = req.Params.Seed
 	out := c.opt.Model.generate(req.IDs, req.Params.sampler(), limit, req.Top, req.Params.Stop, c.opt.Processed)
-	meta := map[string]any{"id": "x", "finish_reason": map[string]any{"type": out.finish}, "prompt_tokens": len(req.IDs),
+	meta := map[string]any{
+		"id": "x", "finish_reason": map[string]any{"type": out.finish}, "prompt_tokens": len(req.IDs),
 		"completion_tokens": len(out.ids), "weight_version": c.opt.label(),
-		"weight_versions": []any{[]any{c.opt.label(), 0, len(out.ids)}}}
+		"weight_versions": []any{[]any{c.opt.label(), 0, len(out.ids)}},
+	}
 	if c.opt.OldPaths {
 		delete(meta, "weight_versions")
 	}

@@ -120,8 +120,10 @@ func (c *call) vllmChat() {
 	if c.opt.Reasoning != "" {
 		message["reasoning_content"] = c.opt.Reasoning
 	}
-	choice := map[string]any{"index": 0, "message": message, "finish_reason": out.finish,
-		"logprobs": map[string]any{"content": contentOf(out, req.TopLogprobs, true)}}
+	choice := map[string]any{
+		"index": 0, "message": message, "finish_reason": out.finish,
+		"logprobs": map[string]any{"content": contentOf(out, req.TopLogprobs, true)},
+	}
 	reply := c.completionReply(choice, out)
 	if !c.opt.NoTokenIDs {
 		choice["token_ids"], reply["prompt_token_ids"] = out.ids, out.prompt
@@ -130,8 +132,10 @@ func (c *call) vllmChat() {
 }
 
 func (c *call) completionReply(choice map[string]any, out response) map[string]any {
-	return map[string]any{"id": "x", "model": c.opt.Name, "choices": []any{choice},
-		"usage": map[string]int{"prompt_tokens": len(out.prompt), "completion_tokens": len(out.ids)}}
+	return map[string]any{
+		"id": "x", "model": c.opt.Name, "choices": []any{choice},
+		"usage": map[string]int{"prompt_tokens": len(out.prompt), "completion_tokens": len(out.ids)},
+	}
 }
 
 // contentOf writes the chat form, with "token_id:N" strings, or the numeric form.
