@@ -218,7 +218,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	if err := s.isServed(req.Model); err != nil {
 		return err
 	}
-	id := s.requestID("chatcmpl-", req.RequestID)
+	id := s.requestID(chatPrefix, req.RequestID)
 	o, prompt, err := s.chatOrder(r.Context(), &req, id)
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	if err := s.isServed(req.Model); err != nil {
 		return err
 	}
-	id := s.requestID("cmpl-", req.RequestID)
+	id := s.requestID(textPrefix, req.RequestID)
 	jobs, err := s.jobs(r, &req, id)
 	if err != nil {
 		return err

@@ -193,6 +193,15 @@ func TestAbortOne(t *testing.T) {
 	}
 }
 
+func TestRequestsAreAbortedByEitherID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{"chatcmpl-a": true, "a": true, "b": false, "chatcmpl": false, "": false} {
+		if got := contains([]string{id}, "chatcmpl-a"); got != want {
+			t.Errorf("%q names chatcmpl-a: %v", id, got)
+		}
+	}
+}
+
 // A response under way goes on with the new weights, and each token knows its own.
 func TestReload(t *testing.T) {
 	t.Parallel()

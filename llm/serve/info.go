@@ -12,6 +12,12 @@ func (s *Server) isServed(name string) error {
 	return nil
 }
 
+// What stands before the ids of replies.
+const (
+	chatPrefix = "chatcmpl-"
+	textPrefix = "cmpl-"
+)
+
 // requestID is the client's id where it gave one, with the reply's prefix, else a new one.
 func (s *Server) requestID(prefix, given string) string {
 	if given != "" {

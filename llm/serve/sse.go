@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 )
@@ -43,7 +45,9 @@ func (e *events) end(err error) error {
 		return err
 	}
 	if err != nil {
-		e.s.cfg.Log.Warn("stream ended early", "error", err)
+		if !errors.Is(err, context.Canceled) {
+			e.s.cfg.Log.Warn("stream ended early", "error", err)
+		}
 		if err := e.send(asAPIError(err).body()); err != nil {
 			return nil // nobody is there to be told
 		}

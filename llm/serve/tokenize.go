@@ -178,7 +178,7 @@ func (s *Server) renderChat(w http.ResponseWriter, r *http.Request) error {
 	if err := s.isServed(req.Model); err != nil {
 		return err
 	}
-	o, prompt, err := s.chatOrder(r.Context(), &req, s.requestID("chatcmpl-", req.RequestID))
+	o, prompt, err := s.chatOrder(r.Context(), &req, s.requestID(chatPrefix, req.RequestID))
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (s *Server) renderCompletion(w http.ResponseWriter, r *http.Request) error 
 	if err := s.isServed(req.Model); err != nil {
 		return err
 	}
-	jobs, err := s.jobs(r, &req, s.requestID("cmpl-", req.RequestID))
+	jobs, err := s.jobs(r, &req, s.requestID(textPrefix, req.RequestID))
 	if err != nil {
 		return err
 	}

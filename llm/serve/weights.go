@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hindsightrl/harness/llm"
@@ -169,13 +171,10 @@ func (w *weights) abort(ids []string) {
 	}
 }
 
+// contains looks for a reply's id, given whole or as the client chose it.
 func contains(ids []string, id string) bool {
-	for _, i := range ids {
-		if i == id {
-			return true
-		}
-	}
-	return false
+	own := strings.TrimPrefix(strings.TrimPrefix(id, chatPrefix), textPrefix)
+	return slices.Contains(ids, id) || slices.Contains(ids, own)
 }
 
 func (w *weights) setVersion(v string) {
