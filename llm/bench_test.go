@@ -82,9 +82,11 @@ func vllmReplies(b testing.TB, k int) canned {
 		"/v1/models": `{"data":[{"id":"m"}]}`,
 		"/v1/chat/completions": mustJSON(b, map[string]any{"model": "m", "prompt_token_ids": prompt, "choices": []any{map[string]any{
 			"message": map[string]any{"role": "assistant", "content": strings.Repeat("word ", benchResponse)}, "finish_reason": "stop",
-			"token_ids": resp, "logprobs": map[string]any{"content": content}}}}),
+			"token_ids": resp, "logprobs": map[string]any{"content": content},
+		}}}),
 		"/v1/completions": mustJSON(b, map[string]any{"model": "m", "choices": []any{map[string]any{
-			"text": "x", "finish_reason": "length", "token_ids": []int{1}, "prompt_logprobs": rows}}}),
+			"text": "x", "finish_reason": "length", "token_ids": []int{1}, "prompt_logprobs": rows,
+		}}}),
 	}
 }
 

@@ -110,14 +110,29 @@ func TestEntropyByHand(t *testing.T) {
 	}{
 		// Known 0.5 and 0.25; 0.25 is left for two tokens of at most 0.25 each: one takes all, or both
 		// half; the geometric tail would exceed the latter and is clamped.
-		{"two of four", []TokenLogprob{{0, lp(.5)}, {1, lp(.25)}}, TokenLogprob{0, lp(.5)}, 4,
-			1.5 * math.Log(2), 1.75 * math.Log(2), 1.75 * math.Log(2)},
+		{
+			"two of four",
+			[]TokenLogprob{{0, lp(.5)}, {1, lp(.25)}},
+			TokenLogprob{0, lp(.5)},
+			4,
+			1.5 * math.Log(2), 1.75 * math.Log(2), 1.75 * math.Log(2),
+		},
 		// The sampled token outside the best two is known too; one token is left, so all is known.
-		{"the sampled one outside", []TokenLogprob{{0, lp(.5)}, {1, lp(.25)}}, TokenLogprob{3, lp(.125)}, 4,
-			1.75 * math.Log(2), 1.75 * math.Log(2), 1.75 * math.Log(2)},
+		{
+			"the sampled one outside",
+			[]TokenLogprob{{0, lp(.5)}, {1, lp(.25)}},
+			TokenLogprob{3, lp(.125)},
+			4,
+			1.75 * math.Log(2), 1.75 * math.Log(2), 1.75 * math.Log(2),
+		},
 		{"certain", []TokenLogprob{{9, 0}}, TokenLogprob{9, 0}, 50000, 0, 0, 0},
-		{"all mass in the list, rounding above 1", []TokenLogprob{{0, lp(.6)}, {1, lp(.404)}}, TokenLogprob{0, lp(.6)}, 10,
-			xlogx(.6) + xlogx(.404), xlogx(.6) + xlogx(.404), xlogx(.6) + xlogx(.404)},
+		{
+			"all mass in the list, rounding above 1",
+			[]TokenLogprob{{0, lp(.6)}, {1, lp(.404)}},
+			TokenLogprob{0, lp(.6)},
+			10,
+			xlogx(.6) + xlogx(.404), xlogx(.6) + xlogx(.404), xlogx(.6) + xlogx(.404),
+		},
 	}
 	for _, tt := range tests {
 		e, err := EntropyFromTop(tt.top, tt.sampled, tt.vocab)

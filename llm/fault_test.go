@@ -74,17 +74,23 @@ func operations(b backend) map[string]operation {
 	switch b.cfg.Route {
 	case llm.RouteTokens:
 		score.path = "/inference/v1/generate"
-		return map[string]operation{"score": score,
-			"generate": entryFaults(operation{path: "/inference/v1/generate", run: generateOp, lists: []string{"token_ids", "content"}})}
+		return map[string]operation{
+			"score":    score,
+			"generate": entryFaults(operation{path: "/inference/v1/generate", run: generateOp, lists: []string{"token_ids", "content"}}),
+		}
 	case llm.RouteCompletions:
 		start := `"token_logprobs":[`
-		gen := operation{path: "/v1/completions", run: generateOp, lists: []string{"token_ids", "token_logprobs", "top_logprobs"},
+		gen := operation{
+			path: "/v1/completions", run: generateOp, lists: []string{"token_ids", "token_logprobs", "top_logprobs"},
 			nan: llmtest.Replace(start, start+"NaN,", 1), worst: llmtest.Set("token_logprobs", slices.Repeat([]float64{-9999}, 8)),
-			null: llmtest.Set("token_logprobs", make([]any, 8))}
+			null: llmtest.Set("token_logprobs", make([]any, 8)),
+		}
 		return map[string]operation{"score": score, "generate": gen}
 	}
-	return map[string]operation{"score": score,
-		"generate": entryFaults(operation{path: "/v1/chat/completions", run: generateOp, lists: []string{"token_ids", "content"}})}
+	return map[string]operation{
+		"score":    score,
+		"generate": entryFaults(operation{path: "/v1/chat/completions", run: generateOp, lists: []string{"token_ids", "content"}}),
+	}
 }
 
 // faults lists every passing fault of an operation by name.

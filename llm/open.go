@@ -142,9 +142,12 @@ func asksVLLM(ctx context.Context, s *session) (bool, error) {
 	}
 	zero := 0
 	found := false
-	_, err := s.do(ctx, request{op: "detect vllm", method: http.MethodPost, path: "/v1/completions",
-		body: vllmOpenAI{Model: id.Model, Prompt: []int32{1, 2}, vllmParams: paramsOf(Sampling{MaxTokens: 1, Temperature: 1}),
-			Logprobs: &zero, PromptLogprobs: &zero, ReturnTokenIDs: true, TokensAsIDs: true, SkipSpecialTokens: true},
+	_, err := s.do(ctx, request{
+		op: "detect vllm", method: http.MethodPost, path: "/v1/completions",
+		body: vllmOpenAI{
+			Model: id.Model, Prompt: []int32{1, 2}, vllmParams: paramsOf(Sampling{MaxTokens: 1, Temperature: 1}),
+			Logprobs: &zero, PromptLogprobs: &zero, ReturnTokenIDs: true, TokensAsIDs: true, SkipSpecialTokens: true,
+		},
 		decode: func(b []byte) error {
 			smp := newSample()
 			if err := parseCompletion(b, &smp); err != nil {
@@ -152,7 +155,8 @@ func asksVLLM(ctx context.Context, s *session) (bool, error) {
 			}
 			found = smp.ids != nil && smp.logprobs != nil
 			return nil
-		}})
+		},
+	})
 	return err == nil && found, err
 }
 

@@ -76,8 +76,10 @@ type openAIRequest struct {
 // what was sampled.
 func (s *session) chatText(ctx context.Context, req Request, id Identity) (Generation, error) {
 	p := req.Sampling
-	body := openAIRequest{Model: id.Model, Messages: req.Messages, Prompt: req.TokenIDs, Temperature: p.Temperature,
-		TopP: or(p.TopP, 1), TopK: p.TopK, MinP: p.MinP, MaxTokens: p.MaxTokens, Stop: p.Stop, Seed: p.Seed}
+	body := openAIRequest{
+		Model: id.Model, Messages: req.Messages, Prompt: req.TokenIDs, Temperature: p.Temperature,
+		TopP: or(p.TopP, 1), TopK: p.TopK, MinP: p.MinP, MaxTokens: p.MaxTokens, Stop: p.Stop, Seed: p.Seed,
+	}
 	if s.newLimit.Load() {
 		body.MaxTokens, body.MaxCompletionTokens = 0, p.MaxTokens
 	}

@@ -116,8 +116,10 @@ func (p *prober) cannot(ctx context.Context, what string, err error) error {
 
 func (p *prober) request(temperature float64) Request {
 	seed := p.cfg.Seed
-	return Request{Messages: p.cfg.Messages, TopLogprobs: p.cfg.Top,
-		Sampling: Sampling{Temperature: temperature, TopP: 1, MaxTokens: p.cfg.MaxTokens, Seed: &seed}}
+	return Request{
+		Messages: p.cfg.Messages, TopLogprobs: p.cfg.Top,
+		Sampling: Sampling{Temperature: temperature, TopP: 1, MaxTokens: p.cfg.MaxTokens, Seed: &seed},
+	}
 }
 
 // generation samples the response that the other steps rest on; nil = the server gives none.

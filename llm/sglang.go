@@ -63,8 +63,10 @@ func fetchSGLang(ctx context.Context, s *session) (Identity, error) {
 	if err := s.either(ctx, "read server info", &server, "/server_info", "/get_server_info"); err != nil && !errors.Is(err, ErrUnsupported) {
 		return Identity{}, err
 	}
-	id := Identity{Engine: "sglang", Version: server.Version, Model: or(server.Name, model.Path), Root: model.Path,
-		ContextLength: server.Context, VocabSize: model.Vocab}
+	id := Identity{
+		Engine: "sglang", Version: server.Version, Model: or(server.Name, model.Path), Root: model.Path,
+		ContextLength: server.Context, VocabSize: model.Vocab,
+	}
 	if s.cfg.Model != "" && s.cfg.Model != id.Model && s.cfg.Model != id.Root {
 		return Identity{}, harness.FailFinal(harness.FailServer, "read model info",
 			errext.WithHint(fmt.Errorf("model %q is not served; the server runs %q", s.cfg.Model, id.Model), "name the served model, or none"))
@@ -172,8 +174,10 @@ func (c *SGLang) Score(ctx context.Context, req ScoreRequest) (Score, error) {
 	}
 	ids := make([]int32, 0, len(req.Prefix)+len(req.Continuation))
 	ids = append(append(ids, req.Prefix...), req.Continuation...)
-	body := sglangRequest{InputIDs: ids, Params: sglangParamsOf(Sampling{Temperature: 1, TopP: 1}), ReturnLogprob: true,
-		LogprobStartLen: len(req.Prefix) - 1, TopLogprobsNum: req.TopLogprobs}
+	body := sglangRequest{
+		InputIDs: ids, Params: sglangParamsOf(Sampling{Temperature: 1, TopP: 1}), ReturnLogprob: true,
+		LogprobStartLen: len(req.Prefix) - 1, TopLogprobsNum: req.TopLogprobs,
+	}
 	body.Params.MaxNewTokens = 0
 	var sc Score
 	out, err := c.call(ctx, request{op: "score", method: http.MethodPost, path: "/generate", body: body, decode: func(b []byte) (err error) {

@@ -25,8 +25,10 @@ func (c *VLLM) Score(ctx context.Context, req ScoreRequest) (Score, error) {
 	call := request{op: "score", method: http.MethodPost}
 	if c.cfg.Route == RouteTokens {
 		call.path = "/inference/v1/generate"
-		call.body = vllmTokens{Model: id.Model, TokenIDs: ids, CacheSalt: c.cfg.Salt(),
-			Params: vllmTokensParams{vllmParams: params, Logprobs: none, PromptLogprobs: &top}}
+		call.body = vllmTokens{
+			Model: id.Model, TokenIDs: ids, CacheSalt: c.cfg.Salt(),
+			Params: vllmTokensParams{vllmParams: params, Logprobs: none, PromptLogprobs: &top},
+		}
 	} else {
 		call.path = "/v1/completions"
 		call.body = vllmOpenAI{Model: id.Model, Prompt: ids, vllmParams: params, PromptLogprobs: &top, CacheSalt: c.cfg.Salt(), ReturnTokenIDs: true, SkipSpecialTokens: true}
