@@ -190,9 +190,9 @@ func (u *usage) key(action uint16, params []uint16) (key uint64, exact bool) {
 	if len(u.slots) > 3 {
 		return 0, false
 	}
-	key = uint64(action)
-	for _, s := range u.slots {
-		key = key<<16 | uint64(params[s])
+	key = uint64(action) << 48
+	for i, s := range u.slots {
+		key |= uint64(params[s]) << (16 * i)
 	}
 	return key, true
 }
