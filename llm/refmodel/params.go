@@ -19,6 +19,7 @@ const (
 	badFactor   = 2    // an occurrence that was followed by failure takes off so many times its weight
 	floorShare  = 0.05 // but never more than leaves this share
 	doubtFactor = 3    // how much less habit counts after a report of failure right before the response
+	maxDoubt    = 2    // reports of failure there that count
 	doubtLevel  = 8    // and by how much more followers are then equally plausible
 )
 

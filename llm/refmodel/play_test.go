@@ -79,6 +79,7 @@ func TestHindsightMovesActions(t *testing.T) {
 		return m.actionLogprob(t, prompt+"\n\n"+hint+"\n\nNow give the best response.\n", thought, action) - m.actionLogprob(t, prompt, thought, action)
 	}
 	const success, failure = "tried 2 times, success count: 2/2\n  best outcome: success", "tried 2 times, success count: 0/2\n  best outcome: failure"
+	const solved, unsolved = ": 2 attempts, 2 of them solved the task\n  at best: solved", ": 2 attempts, 0 of them solved the task\n  at best: not solved"
 	for _, c := range []struct {
 		name, action, hint string
 		sign               float64
@@ -86,6 +87,9 @@ func TestHindsightMovesActions(t *testing.T) {
 		{"a success of this command", "go to shelf 1", "Candidate actions:\n- action go to shelf 1, " + success, 1},
 		{"a failure of this command", "open drawer 1", "Candidate actions:\n- action open drawer 1, " + failure, -1},
 		{"a success of another command", "go to desk 1", "Candidate actions:\n- action go to shelf 1, " + success, -1},
+		{"a success in other words", "go to shelf 1", "What was tried:\n* go to shelf 1" + solved, 1},
+		{"a failure in other words", "open drawer 1", "What was tried:\n* open drawer 1" + unsolved, -1},
+		{"no effect of this command", "open drawer 1", "What was tried:\n* open drawer 1 -> Nothing happens.", -1},
 		{"a demonstration of this command", "go to desk 2", "Successful trajectory:\nStep 0\nResponse:\n<action>go to desk 2</action>", 1},
 		{"a demonstration of another command", "open drawer 1", "Successful trajectory:\nStep 0\nResponse:\n<action>go to desk 2</action>", -1},
 		{"what came of the command", "go to shelf 1", "Immediate feedback:\nYou arrive at shelf 1. On the shelf 1, you see nothing.", 1},

@@ -126,7 +126,7 @@ func (w *window) begin() {
 			w.raise(w.ids[from+i])
 		}
 		if t&uint32(vocab.Bad) != 0 {
-			w.doubt++
+			w.doubt = min(w.doubt+1, maxDoubt)
 		}
 	}
 }

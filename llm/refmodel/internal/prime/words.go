@@ -21,6 +21,7 @@ var fixed = []vocab.Word{
 	{Text: "<think>"}, {Text: "</think>"}, {Text: "<action>", Flags: vocab.Open}, {Text: "</action>", Flags: vocab.Close},
 	{Text: " '", Flags: vocab.Open}, {Text: "['", Flags: vocab.Open}, {Text: " ['", Flags: vocab.Open}, {Text: " \"", Flags: vocab.Open},
 	{Text: "('", Flags: vocab.Open}, {Text: "\n'", Flags: vocab.Open}, {Text: ":\n'", Flags: vocab.Open},
+	{Text: "* ", Flags: vocab.Open}, {Text: "\n* ", Flags: vocab.Open}, {Text: " not solved", Flags: vocab.Bad}, {Text: " 0 of them", Flags: vocab.Bad},
 	{Text: ":\n", Flags: vocab.Open}, {Text: " action", Flags: vocab.Open}, {Text: "Action ", Flags: vocab.Open}, {Text: " (", Flags: 0}, {Text: " `", Flags: vocab.Open}, {Text: "\n\n", Flags: vocab.Close},
 	{Text: ". ", Flags: 0}, {Text: "-= "}, {Text: " =-"}, {Text: " <think>"}, {Text: " </think>"}, {Text: " <action>"}, {Text: " </action>"},
 	{Text: "search["}, {Text: "click["}, {Text: " -"}, {Text: " ["}, {Text: " <"}, {Text: "n't"}, {Text: "'s"}, {Text: "'ll"}, {Text: "'re"}, {Text: "'ve"},
@@ -28,7 +29,7 @@ var fixed = []vocab.Word{
 
 var (
 	good = []string{"success", "succeeded", "successful", "successfully", "solved", "won", "achieved", "worked"}
-	bad  = []string{"failed", "failure", "fails", "unsuccessful", "wrong", "invalid", "useless"}
+	bad  = []string{"failed", "failure", "fails", "unsuccessful", "wrong", "invalid", "useless", "unsolved"}
 )
 
 // common are words that say nothing about what a text is about.
