@@ -93,6 +93,7 @@ func Probe(ctx context.Context, c Client, cfg ProbeConfig) (*Report, error) {
 		return nil, fmt.Errorf("probe server: %w", err)
 	}
 	if gen == nil {
+		p.rep.Stats = c.Stats()
 		p.rep.conclude()
 		return p.rep, nil
 	}
@@ -101,6 +102,7 @@ func Probe(ctx context.Context, c Client, cfg ProbeConfig) (*Report, error) {
 			return nil, fmt.Errorf("probe server: %w", err)
 		}
 	}
+	p.rep.Stats = c.Stats()
 	p.rep.conclude()
 	return p.rep, nil
 }
@@ -232,8 +234,11 @@ func (p *prober) scoring(ctx context.Context, gen *Generation) error {
 	return nil
 }
 
-// modeTemperature is far enough from 1 to tell raw from processed log-probabilities.
-const modeTemperature = 0.5
+const (
+	modeTemperature = 0.5  // far enough from 1 to tell raw from processed log-probabilities
+	certain         = -0.2 // nats; tokens above it change too little with the temperature
+	minUncertain    = 3    // tokens below it that a conclusion needs
+)
 
 // mode samples at another temperature and compares with the scores, which are the model's own
 // distribution. Processed values are those of the scaled distribution and differ.
@@ -252,9 +257,19 @@ func (p *prober) mode(ctx context.Context, gen *Generation) error {
 	if err != nil {
 		return p.cannot(ctx, "scoring at another temperature", err)
 	}
-	d := compareLogprobs(cold.Tokens.Logprobs, score.Logprobs)
-	switch noise := max(p.rep.Consistency.Median, p.rep.Repeat.Median, 1e-4); {
-	case d.Median <= 4*noise && d.Median < 0.02:
+	// Where the model is certain both kinds are near 0 and tell nothing.
+	var sampled, own []float32
+	for i, lp := range score.Logprobs {
+		if lp < certain {
+			sampled, own = append(sampled, cold.Tokens.Logprobs[i]), append(own, lp)
+		}
+	}
+	d := compareLogprobs(sampled, own)
+	if d.Tokens < minUncertain {
+		return nil
+	}
+	switch noise := max(p.rep.Consistency.Median, p.rep.Repeat.Median, 2.5e-4); {
+	case d.Median <= 4*noise:
 		p.rep.LogprobMode = ModeRaw
 	case d.Median > 10*noise:
 		p.rep.LogprobMode = ModeProcessed

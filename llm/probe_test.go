@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -142,6 +143,26 @@ type scoresWith struct {
 func (s scoresWith) Score(ctx context.Context, req llm.ScoreRequest) (llm.Score, error) {
 	s.change()
 	return s.VLLM.Score(ctx, req)
+}
+
+// TestCertainTokensTellNoMode: a model that is sure of every token has the same log-probabilities at
+// any temperature, as far as anybody can see.
+func TestCertainTokensTellNoMode(t *testing.T) {
+	t.Parallel()
+	for _, processed := range []bool{false, true} {
+		rep := probe(t, backend{opt: llmtest.Options{Dialect: llmtest.VLLM, Processed: processed, Model: llmtest.Model{Sharp: 60}}})
+		if rep.LogprobMode != "" {
+			t.Errorf("processed %v: mode %q\n%s", processed, rep.LogprobMode, rep)
+		}
+	}
+}
+
+func TestReportTellsLatencyWithAClock(t *testing.T) {
+	t.Parallel()
+	rep := probe(t, backend{opt: llmtest.Options{Dialect: llmtest.VLLM}, cfg: llm.Config{Now: time.Now}})
+	if rep.Stats.Calls == 0 || rep.Stats.ScoredTokens != 4*12 || !strings.Contains(rep.String(), "tokens/s") {
+		t.Errorf("%+v\n%s", rep.Stats, rep)
+	}
 }
 
 func TestProbeStopsWithTheCallerAndWithTheServer(t *testing.T) {

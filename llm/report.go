@@ -3,6 +3,7 @@ package llm
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Level says how bad a finding is.
@@ -32,6 +33,7 @@ type Report struct {
 	Capabilities
 	Consistency Difference `json:"consistency"` // sampled against re-scored, temperature 1
 	Repeat      Difference `json:"repeat"`      // the same scoring call again
+	Stats       Stats      `json:"stats"`       // what the probe's calls cost
 	Findings    []Finding  `json:"findings"`
 	Verdicts    []Verdict  `json:"verdicts"`
 }
@@ -151,6 +153,9 @@ func (r *Report) String() string {
 	}
 	if d := r.Repeat; d.Tokens > 0 {
 		row("scoring repeated", "median %.2g, max %.2g nats", d.Median, d.Max)
+	}
+	if s := r.Stats; s.Busy > 0 {
+		row("latency", "median %s, slowest %s; %.3g tokens/s one call at a time", s.P50.Round(time.Microsecond), s.Max.Round(time.Microsecond), s.TokensPerSecond())
 	}
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%s: %s\n", f.Level, f.Text)
