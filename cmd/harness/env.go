@@ -19,7 +19,7 @@ func newEnv(g *globals) *cobra.Command {
 		Short:   "List environments, or play one yourself",
 		GroupID: "run",
 	}
-	cmd.AddCommand(newEnvList(g), newEnvPlay(g))
+	cmd.AddCommand(newEnvList(g), newEnvPlay(g), newEnvGenerate(g))
 	return cmd
 }
 
