@@ -8,35 +8,30 @@ import (
 	"github.com/hindsightrl/harness/llm"
 )
 
-// logSumExp returns log Σ exp(logit) in float64; NaN where a logit is NaN or all are -Inf.
-func logSumExp(logits []float32) float64 {
+// moments returns log Σ exp(logit) and the entropy −Σ p log p in nats, both in float64 and in one pass
+// of exponentials. Both are NaN where a logit is NaN or +Inf, or all are −Inf; a single −Inf adds
+// nothing.
+func moments(logits []float32) (lse, entropy float64) {
 	top := math.Inf(-1)
 	for _, x := range logits {
 		if x != x {
-			return math.NaN()
+			return math.NaN(), math.NaN()
 		}
 		top = max(top, float64(x))
 	}
 	if math.IsInf(top, 0) {
-		return math.NaN()
+		return math.NaN(), math.NaN()
 	}
-	sum := 0.0
+	sum, weighted := 0.0, 0.0
 	for _, x := range logits {
-		sum += math.Exp(float64(x) - top)
-	}
-	return top + math.Log(sum)
-}
-
-// entropy returns −Σ p log p in nats, with lse the logits' logSumExp. A logit of −Inf adds nothing.
-func entropy(logits []float32, lse float64) float64 {
-	h := 0.0
-	for _, x := range logits {
-		l := float64(x) - lse
-		if p := math.Exp(l); p > 0 {
-			h -= p * l
+		d := float64(x) - top
+		if w := math.Exp(d); w > 0 {
+			sum += w
+			weighted += w * d
 		}
 	}
-	return max(h, 0)
+	log := math.Log(sum)
+	return top + log, max(log-weighted/sum, 0)
 }
 
 // rank is 1 for the most likely token; ties count for both.

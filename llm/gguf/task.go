@@ -47,7 +47,7 @@ func newGeneration(ctx context.Context, req llm.StreamRequest, limit int, ends f
 	sampler, n, over := newSampler(req.Sampling), 0, false
 	var scratch []float32
 	t.take = func(_ int, logits []float32) (int32, error) {
-		lse := logSumExp(logits)
+		lse, h := moments(logits)
 		if math.IsNaN(lse) {
 			return -1, errNumbers
 		}
@@ -64,7 +64,7 @@ func newGeneration(ctx context.Context, req llm.StreamRequest, limit int, ends f
 		n++
 		over = ends(id) || n == limit
 		t.events <- llm.TokenEvent{
-			ID: id, Logprob: float32(float64(logits[id]) - lse), Entropy: float32(entropy(logits, lse)),
+			ID: id, Logprob: float32(float64(logits[id]) - lse), Entropy: float32(h),
 			Rank: rank(logits, id), Top: topLogprobs(logits, lse, req.TopLogprobs),
 		}
 		if over {
@@ -84,7 +84,7 @@ func newScoring(ctx context.Context, req llm.ScoreRequest, s *llm.Score) *task {
 	// The last token predicts nothing that is asked for.
 	t.tokens = t.tokens[:len(t.tokens)-1]
 	t.take = func(i int, logits []float32) (int32, error) {
-		lse := logSumExp(logits)
+		lse, _ := moments(logits)
 		if math.IsNaN(lse) {
 			return -1, errNumbers
 		}
