@@ -111,3 +111,28 @@ func open1(tb testing.TB) *Model {
 	}
 	return m
 }
+
+// BenchmarkNew is what opening the model costs.
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		open1(b)
+	}
+}
+
+// BenchmarkTempered draws tokens at temperature 0.4, which needs the whole distribution.
+func BenchmarkTempered(b *testing.B) {
+	m := open1(b)
+	ex := benchTexts(b, m, 800)
+	n, start := 0, cpuTime(b)
+	for i := 0; b.Loop(); i++ {
+		seed := int64(i)
+		s := llm.Sampling{Temperature: 0.4, TopP: 1, MaxTokens: 60, Seed: &seed}
+		if _, err := m.Stream(context.Background(), llm.StreamRequest{Prompt: ex[i%len(ex)].prefix, Sampling: s}, func(llm.TokenEvent) error {
+			n++
+			return nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(n)/(cpuTime(b)-start).Seconds(), "tokens/cpu-s")
+}

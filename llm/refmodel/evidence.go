@@ -186,8 +186,12 @@ func (w *window) entropy() float64 {
 // fill writes the whole distribution to out, which has one place per token of the vocabulary.
 func (w *window) fill(out []float64) {
 	w.m.static.Fill(&w.static, out)
+	from, to := -1.0, 0.0
 	for i, p := range out {
-		out[i] = w.blend(0, p)
+		if p != from { // most of the vocabulary shares one probability
+			from, to = p, w.blend(0, p)
+		}
+		out[i] = to
 	}
 	for i := range w.follow {
 		out[w.follow[i].id] = w.probOf(&w.follow[i])

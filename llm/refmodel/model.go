@@ -193,8 +193,9 @@ func (m *Model) window(ctx context.Context, op string, prefix []int32, more int)
 
 // check reports the first id that is none of the model's.
 func (m *Model) check(op string, ids []int32) error {
+	size := uint32(len(m.traits))
 	for i, id := range ids {
-		if id < 0 || int(id) >= len(m.traits) {
+		if uint32(id) >= size { // negative ids are large ones
 			return harness.FailFinal(harness.FailAgent, op, fmt.Errorf("%s: token %d is %d, the vocabulary has %d", op, i, id, len(m.traits)))
 		}
 	}

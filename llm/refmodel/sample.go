@@ -35,7 +35,7 @@ func (w *window) pick(s llm.Sampling, scratch []float64, uniform func() float64)
 		return w.draw(uniform)
 	}
 	w.fill(scratch)
-	if s.Temperature == 0 {
+	if s.Temperature <= 0 {
 		return argmax(scratch)
 	}
 	if s.Temperature != 1 {

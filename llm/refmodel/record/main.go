@@ -14,19 +14,23 @@ import (
 // longest is the number of commands after which a recording ends.
 const longest = 40
 
+// What the corpus in the repository is made of.
+const (
+	households = 80 // household games
+	shops      = 20 // shopping sessions
+	repeats    = 3  // recordings per game of the panel
+)
+
 func main() {
 	out := flag.String("o", "corpus.jsonl.gz", "file to write")
-	games := flag.Int("household", 80, "number of household games")
-	shops := flag.Int("shop", 20, "number of shopping sessions")
-	repeat := flag.Int("repeat", 3, "recordings per game of the panel")
 	flag.Parse()
-	if err := run(context.Background(), *out, *games, *shops, *repeat); err != nil {
+	if err := run(context.Background(), *out, households, shops, repeats); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out string, games, shops, repeat int) error {
+func run(ctx context.Context, out string, games, sessions, repeat int) error {
 	ts, err := recordPanel(ctx, repeat)
 	if err != nil {
 		return err
@@ -34,7 +38,7 @@ func run(ctx context.Context, out string, games, shops, repeat int) error {
 	for seed := range uint64(games) {
 		ts = append(ts, playHousehold(seed+1)...)
 	}
-	for seed := range uint64(shops) {
+	for seed := range uint64(sessions) {
 		ts = append(ts, playShop(seed+1)...)
 	}
 	f, err := os.Create(out)
