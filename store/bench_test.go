@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hindsightrl/harness"
 )
@@ -39,6 +41,7 @@ func benchmarkRecord(b *testing.B, concurrent, tokens int) {
 	rec := s.Recorder(run.ID)
 	var wg sync.WaitGroup
 	b.ResetTimer()
+	cpu := cpuTime(b)
 	for range concurrent {
 		wg.Go(func() {
 			for ref := range work {
@@ -54,8 +57,10 @@ func benchmarkRecord(b *testing.B, concurrent, tokens int) {
 	close(work)
 	wg.Wait()
 	b.StopTimer()
+	cpu = cpuTime(b) - cpu
 	steps := float64(episodes * length)
 	b.ReportMetric(steps/b.Elapsed().Seconds(), "steps/s")
+	b.ReportMetric(float64(cpu.Microseconds())/steps, "cpu-µs/step") // steadier than time on a shared machine
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
@@ -65,6 +70,15 @@ func benchmarkRecord(b *testing.B, concurrent, tokens int) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(st.Size())/steps, "B/step")
+}
+
+// cpuTime is the processor time that this process has used so far.
+func cpuTime(tb testing.TB) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func record(tb testing.TB, rec *Recorder, ref harness.EpisodeRef, steps []harness.Step) error {

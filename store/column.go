@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // A column is a slice of 32-bit words, little-endian. Three forms beside raw, zstd and delta suit
@@ -27,21 +28,31 @@ func narrowColumn(v []int32) []byte {
 	if same {
 		return binary.AppendUvarint(binary.LittleEndian.AppendUint32([]byte{codecRepeat}, uint32(v[0])), uint64(len(v)))
 	}
-	width := 1
-	for width < 4 && top>>(8*width) != 0 {
-		width++
-	}
-	if width == 4 {
+	switch width := widthOf(top); width {
+	case 4:
 		return frame(words(v), nil)
-	}
-	out := make([]byte, 2, 2+width*len(v))
-	out[0], out[1] = codecNarrow, byte(width)
-	for _, x := range v {
-		for i := range width {
-			out = append(out, byte(uint32(x)>>(8*i)))
+	case 3: // the width of today's vocabularies, without the inner loop
+		out := make([]byte, 2, 2+3*len(v))
+		out[0], out[1] = codecNarrow, 3
+		for _, x := range v {
+			out = append(out, byte(x), byte(x>>8), byte(x>>16))
 		}
+		return out
+	default:
+		out := make([]byte, 2, 2+width*len(v))
+		out[0], out[1] = codecNarrow, byte(width)
+		for _, x := range v {
+			for i := range width {
+				out = append(out, byte(uint32(x)>>(8*i)))
+			}
+		}
+		return out
 	}
-	return out
+}
+
+// widthOf is the number of low bytes of a word that are in use.
+func widthOf(top uint32) int {
+	return max(1, (bits.Len32(top)+7)/8)
 }
 
 // floatColumn frames log-probabilities and entropies. The bits of sampled values are noise that zstd
@@ -66,14 +77,17 @@ func floatColumn(v []float32) []byte {
 
 // promptColumn frames prompt ids against the ids that the step before left.
 func promptColumn(v []int32, base []byte) []byte {
-	narrow := narrowColumn(v)
-	if len(base) == 0 || len(narrow) < deltaWindow {
-		return narrow
+	if len(base) >= deltaWindow && len(v) > 0 {
+		top := uint32(0)
+		for _, x := range v {
+			top |= uint32(x)
+		}
+		d := frame(words(v), base)
+		if (d[0] == codecDelta || d[0] == codecDeltaZstd) && len(d) < 2+widthOf(top)*len(v) {
+			return d
+		}
 	}
-	if d := frame(words(v), base); (d[0] == codecDelta || d[0] == codecDeltaZstd) && len(d) < len(narrow) {
-		return d
-	}
-	return narrow
+	return narrowColumn(v)
 }
 
 // words returns v's bytes in little-endian order.

@@ -19,6 +19,15 @@ import (
 	"github.com/hindsightrl/harness/internal/errext"
 )
 
+func latestSchema(t *testing.T) int {
+	t.Helper()
+	all, err := loadMigrations(embedded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
 func writeFile(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -56,6 +65,7 @@ func closedLedger(t *testing.T, path string) string {
 // Each kind of file that is no usable ledger gives its own error, names the remedy, and is left as it was.
 func TestOpenRefusesWithARemedy(t *testing.T) {
 	t.Parallel()
+	latest := latestSchema(t)
 	tests := []struct {
 		name  string
 		make  func(t *testing.T, path string)
@@ -83,7 +93,7 @@ func TestOpenRefusesWithARemedy(t *testing.T) {
 		},
 			ErrForeign, ErrForeign, "an SQLite database of another program", "choose another path"},
 		{"newer", func(t *testing.T, path string) { shell(t, closedLedger(t, path), "PRAGMA user_version = 1000") },
-			ErrNewer, ErrNewer, "written by a newer version of harness: schema 1000, known up to 1", "install the newer harness"},
+			ErrNewer, ErrNewer, fmt.Sprintf("written by a newer version of harness: schema 1000, known up to %d", latest), "install the newer harness"},
 		{"damaged", func(t *testing.T, path string) {
 			closedLedger(t, path)
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -373,5 +383,5 @@ func TestOutdatedLedgerNeedsAWriter(t *testing.T) {
 	path := closedLedger(t, filepath.Join(t.TempDir(), "ledger.db"))
 	shell(t, path, "PRAGMA user_version = 0")
 	_, err := OpenReadOnly(context.Background(), path)
-	refused(t, err, ErrOutdated, "written by an older version of harness: schema 0, this is 1", "harness db migrate")
+	refused(t, err, ErrOutdated, fmt.Sprintf("written by an older version of harness: schema 0, this is %d", latestSchema(t)), "harness db migrate")
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/hindsightrl/harness"
 )
@@ -67,8 +68,13 @@ func encodeStep(attempt int64, s *harness.Step, c *carry) ([]driver.Value, carry
 		anchor:     s.Next.AnchorText(),
 		task:       s.Next.Task,
 	}
-	prompt := packMessages(make([]byte, 0, promptSize(s.Prompt)+len(s.Response)+len(s.Next.Text)+len(next.admissible)), s.Prompt)
-	admissible := packStrings(make([]byte, 0, len(c.admissible)+64), s.Admissible)
+	tmp := scratches.Get().(*scratch)
+	defer scratches.Put(tmp)
+	admissible := packStrings(tmp.admissible[:0], s.Admissible)
+	prompt := packMessages(tmp.prompt[:0], s.Prompt)
+	base := promptBase(prompt, s, next.admissible)
+	tmp.admissible, tmp.prompt = admissible, base // as grown
+	prompt = base[:len(prompt):len(prompt)]
 	row := []driver.Value{
 		attempt, int64(s.Index), textValue(s.Action), s.Valid, s.Reward, s.Score, s.Won, s.Done, spansText(s.Spans),
 		textValue(s.Response), textValue(s.Next.Text),
@@ -78,11 +84,16 @@ func encodeStep(attempt int64, s *harness.Step, c *carry) ([]driver.Value, carry
 		frameUnless(!first && bytes.Equal(admissible, c.admissible), admissible, c.admissible),
 		frameUnless(bytes.Equal(next.admissible, admissible), next.admissible, admissible),
 		frameUnless(!first && bytes.Equal(prompt, c.prompt), prompt, c.prompt),
-		frameUnless(bytes.Equal(next.prompt, prompt), next.prompt, promptBase(prompt, s, next.admissible)),
+		frameUnless(bytes.Equal(next.prompt, prompt), next.prompt, base),
 		int64(s.PolicyTime), int64(s.EnvTime),
 	}
 	return row, next
 }
+
+// scratch holds what encoding one step needs and nothing keeps.
+type scratch struct{ prompt, admissible []byte }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // promptBase is what a next prompt is a delta against: the prompt, and the new texts that a template
 // puts into the next one.
