@@ -205,14 +205,17 @@ func (e *Episode) unmetIn(c *conj, named []int) verdict {
 				}
 				next := e.extend(c, l, ways)
 				if len(next) == 0 {
+					if dynamic {
+						reach++ // what can change is the closer miss
+					}
 					return verdict{e.describe(c, li, ways[0], named), reach}
 				}
 				ways = next
-				reach++
+				reach += 2
 			}
 		}
 	}
-	return verdict{"it would change nothing", reach}
+	return verdict{"it would change nothing", reach + 1}
 }
 
 // maxWays bounds the bindings that an explanation follows.
@@ -323,6 +326,9 @@ func (e *Episode) argument(c *conj, t term, w, named []int) string {
 		return e.g.display(int(^t))
 	}
 	if w[t] < 0 {
+		if only := e.g.only(c.vars[t].Type); only >= 0 {
+			return e.g.display(only)
+		}
 		return "some " + c.vars[t].Type
 	}
 	if int(t) < len(named) && named[t] >= 0 {
@@ -339,6 +345,20 @@ func (e *Episode) argument(c *conj, t term, w, named []int) string {
 		}
 	}
 	return e.g.display(w[t])
+}
+
+// only is the one entity of a type, or -1.
+func (g *Game) only(typ string) int {
+	found := -1
+	for i, ok := range g.world.ofType(typ) {
+		if ok && found >= 0 {
+			return -1
+		}
+		if ok {
+			found = i
+		}
+	}
+	return found
 }
 
 func (g *Game) display(ent int) string {

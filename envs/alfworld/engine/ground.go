@@ -6,8 +6,10 @@ import (
 	"github.com/hindsightrl/harness/envs/alfworld/pddl"
 )
 
-// maxOperators bounds grounding.
-const maxOperators = 2_000_000
+const (
+	maxOperators = 200_000    // ground operators; the largest ALFWorld kitchens have about 6,000
+	maxJoins     = 20_000_000 // steps of the joins that look for them
+)
 
 // atom is a ground atom; unused arguments are 0.
 type atom struct {
@@ -96,6 +98,7 @@ type grounder struct {
 	chosen  []int32 // raw fact that each literal of the current plan is matched with, -1 = none
 	given   int32   // the fact that triggered the current join, -1 = none
 	atLit   int     // and the literal it is given for
+	joins   int     // steps so far
 	err     error
 }
 
@@ -323,7 +326,7 @@ func (gr *grounder) value(t term) int32 {
 // join extends the binding over the literals that are left.
 func (gr *grounder) join(pi int, order []int) {
 	p := &gr.plans[pi]
-	if gr.err != nil {
+	if gr.tired() {
 		return
 	}
 	if len(order) == 0 {
@@ -363,6 +366,14 @@ func (gr *grounder) join(pi int, order []int) {
 	}
 }
 
+// tired ends a search that has become too large, or has failed already.
+func (gr *grounder) tired() bool {
+	if gr.joins++; gr.joins > maxJoins && gr.err == nil {
+		gr.err = fmt.Errorf("too many combinations of objects: %d join steps did not find all operators", maxJoins)
+	}
+	return gr.err != nil
+}
+
 // fresh keeps an instance that uses the given fact twice from being found twice: literals before the
 // given one may not use it.
 func (gr *grounder) fresh(li int, f int32) bool {
@@ -394,6 +405,9 @@ func (gr *grounder) ground(l literal) atom {
 
 // fill gives variables that no positive literal binds every value of their type.
 func (gr *grounder) fill(pi, from int) {
+	if gr.tired() {
+		return
+	}
 	p := &gr.plans[pi]
 	for v := from; v < len(p.vars); v++ {
 		if gr.binding[v] >= 0 {
