@@ -131,6 +131,18 @@ func (t *Template) Fields() []Field {
 	return out
 }
 
+// Literals are the texts around the placeholders, doubled braces undone: one more than Fields has.
+func (t *Template) Literals() []string {
+	out := []string{""}
+	for _, p := range t.parts {
+		out[len(out)-1] += p.text
+		if p.field != nil {
+			out = append(out, "")
+		}
+	}
+	return out
+}
+
 // Has reports whether the template has a placeholder of that name.
 func (t *Template) Has(name string) bool {
 	for _, p := range t.parts {

@@ -3,6 +3,7 @@ package pyformat
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,4 +121,19 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("escaped %q prints %q, %v", s, got, err)
 		}
 	})
+}
+
+func TestLiteralsStandAroundTheFields(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string][]string{
+		"": {""}, "a": {"a"}, "{x}": {"", ""}, "a{{{x}}}b{y}c": {"a{", "}b", "c"}, "{x}{y:.2f}": {"", "", ""},
+	} {
+		p, err := Parse(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Literals(); !slices.Equal(got, want) || len(got) != len(p.Fields())+1 {
+			t.Errorf("%q: got %q, want %q", source, got, want)
+		}
+	}
 }
