@@ -322,7 +322,7 @@ type object = map[string]any
 func user(text string) []any { return []any{object{"role": "user", "content": text}} }
 
 // serveOnce calls the handler without a network.
-func serveOnce(t *testing.T, s *Server, path, body string) (int, []byte) {
+func serveOnce(t testing.TB, s *Server, path, body string) (int, []byte) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
