@@ -32,6 +32,7 @@ var layers = []layer{
 		pure:   []string{"math", "slices", "errors", "fmt", "cmp", "sort", "strings", "strconv"},
 		own:    []string{"internal/difflib"},
 	},
+	{folder: "creditrun", own: []string{".", "credit", "internal"}},
 	{
 		folder: "envs/alfworld", own: []string{".", "internal", "envs/alfworld"},
 		others: []string{"golang.org/x/sync", "github.com/ulikunitz/xz", "github.com/klauspost/compress"},

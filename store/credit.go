@@ -1,12 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,7 +88,7 @@ func insertCredits(c *conn, p CreditPass, rows []Credit, now int64) error {
 	if err != nil {
 		return err
 	}
-	for i := range rows {
+	for _, i := range byStep(rows) {
 		r := &rows[i]
 		_, err := c.exec(`INSERT INTO credits (pass_id, step_id, base, factor, tokens, weighted, clipped, weight_sum, weight_min, weight_max)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, pass, r.Step, r.Base, r.Factor, advantageColumn(r.Tokens),
@@ -97,6 +98,16 @@ func insertCredits(c *conn, p CreditPass, rows []Credit, now int64) error {
 		}
 	}
 	return nil
+}
+
+// byStep orders rows by their steps: tables and indexes then grow at their end only.
+func byStep(rows []Credit) []int {
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(rows[a].Step, rows[b].Step) })
+	return order
 }
 
 // advantageColumn frames token advantages. Outside the action they are all the same, and where no token
@@ -174,17 +185,54 @@ func (s *Store) CreditPasses(ctx context.Context, runID int64) ([]CreditPass, er
 	return collect(query(ctx, s.db, "list credit passes", selectCreditPass+"WHERE ?1 = 0 OR run_id = ?1 ORDER BY id", []any{runID}, scanCreditPass))
 }
 
-// Credits streams the rows of a pass, by episode and turn; episode 0 means all.
-func (s *Store) Credits(ctx context.Context, passID, episode int64) iter.Seq2[Credit, error] {
-	const text = `SELECT c.step_id, a.episode_id, s.idx, c.base, c.factor, c.tokens, c.weighted, c.clipped, c.weight_sum, c.weight_min, c.weight_max
-		FROM credits c JOIN steps s ON s.id = c.step_id JOIN attempts a ON a.id = s.attempt_id
-		WHERE c.pass_id = ?1 AND (?2 = 0 OR a.episode_id = ?2) ORDER BY a.episode_id, s.idx`
-	return query(ctx, s.db, fmt.Sprintf("read credit pass %d", passID), text, []any{passID, episode}, scanCredit)
+// Credits reads the rows of a pass, by episode and turn; episode 0 means all.
+func (s *Store) Credits(ctx context.Context, passID, episode int64) ([]Credit, error) {
+	op := fmt.Sprintf("read credit pass %d", passID)
+	// Where a step belongs is read from an index of steps, apart from the rows of the pass: the steps
+	// themselves, with their prompts, are most of the file.
+	const place = `SELECT s.id, e.id, s.idx FROM credit_passes p JOIN episodes e ON e.run_id = p.run_id JOIN steps s ON s.attempt_id = e.attempt_id
+		WHERE p.id = ?1 AND (?2 = 0 OR e.id = ?2)`
+	const text = `SELECT step_id, base, factor, tokens, weighted, clipped, weight_sum, weight_min, weight_max FROM credits
+		WHERE pass_id = ? ORDER BY step_id`
+	const some = `SELECT step_id, base, factor, tokens, weighted, clipped, weight_sum, weight_min, weight_max FROM credits
+		WHERE pass_id = ? AND step_id IN (SELECT s.id FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id WHERE e.id = ?)`
+	places := map[int64]Credit{}
+	for c, err := range query(ctx, s.db, op, place, []any{passID, episode}, scanPlace) {
+		if err != nil {
+			return nil, err
+		}
+		places[c.Step] = c
+	}
+	rows := query(ctx, s.db, op, text, []any{passID}, scanCredit)
+	if episode != 0 {
+		rows = query(ctx, s.db, op, some, []any{passID, episode}, scanCredit)
+	}
+	all := make([]Credit, 0, len(places))
+	for c, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		at, ok := places[c.Step]
+		if !ok {
+			return nil, fmt.Errorf("%s: %w", op, badBlob("step %d is of no finished episode", c.Step))
+		}
+		c.Episode, c.Index = at.Episode, at.Index
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Credit) int {
+		return cmp.Or(cmp.Compare(a.Episode, b.Episode), cmp.Compare(a.Index, b.Index))
+	})
+	return all, nil
+}
+
+func scanPlace(scan func(...any) error) (c Credit, err error) {
+	err = scan(&c.Step, &c.Episode, &c.Index)
+	return c, err
 }
 
 func scanCredit(scan func(...any) error) (c Credit, err error) {
 	var tokens any
-	err = scan(&c.Step, &c.Episode, &c.Index, &c.Base, &c.Factor, &tokens, &c.Weighted, &c.Clipped, &c.WeightSum, &c.WeightMin, &c.WeightMax)
+	err = scan(&c.Step, &c.Base, &c.Factor, &tokens, &c.Weighted, &c.Clipped, &c.WeightSum, &c.WeightMin, &c.WeightMax)
 	if err != nil {
 		return c, err
 	}

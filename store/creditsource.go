@@ -1,11 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
+	"slices"
 
 	"github.com/hindsightrl/harness"
 )
@@ -29,61 +30,120 @@ type CreditSource struct {
 	EntropyHigh []float32
 }
 
-// CreditSources streams the steps of a run's done episodes, by episode and turn. Episodes that failed
-// or are open are not among them.
-func (s *Store) CreditSources(ctx context.Context, runID int64) iter.Seq2[CreditSource, error] {
-	const text = `SELECT e.id, g.idx, e.sample, e.reward, s.id, s.idx, s.valid, s.reward, s.anchor, s.next_anchor, s.next_text,
-		coalesce(t.n, -1), t.entropies, t.entropy_low, t.entropy_high
-		FROM episodes e JOIN groups g ON g.id = e.group_id JOIN steps s ON s.attempt_id = e.attempt_id
-		LEFT JOIN tokens t ON t.step_id = s.id WHERE e.run_id = ? AND e.status = 'done' ORDER BY e.id, s.idx`
-	return func(yield func(CreditSource, error) bool) {
-		left := "" // anchor text that the step before left
-		query(ctx, s.db, fmt.Sprintf("read steps of run %d for credit", runID), text, []any{runID},
-			func(scan func(...any) error) (CreditSource, error) { return scanSource(scan, &left) })(yield)
+// CreditSources reads the steps of a run's done episodes, by episode and turn. Episodes that failed or
+// are open are not among them.
+//
+// The file is read from front to back, whatever order the episodes ran in: steps of one episode lie
+// scattered among those of all that ran at the same time, and jumping from one to the next takes twice
+// as long.
+func (s *Store) CreditSources(ctx context.Context, runID int64) ([]CreditSource, error) {
+	const text = `WITH ends AS (SELECT min(s.id) AS low, max(s.id) AS high FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id
+			WHERE e.run_id = ?1 AND e.status = 'done')
+		SELECT s.attempt_id, s.id, s.idx, s.valid, s.reward, s.anchor, s.next_anchor, s.next_text,
+			coalesce(t.n, -1), t.entropies, t.entropy_low, t.entropy_high
+		FROM steps s LEFT JOIN tokens t ON t.step_id = s.id
+		WHERE s.id BETWEEN (SELECT low FROM ends) AND (SELECT high FROM ends) ORDER BY s.id`
+	op := fmt.Sprintf("read steps of run %d for credit", runID)
+	var rows []sourceRow
+	err := s.snapshot(ctx, func(q querier) error {
+		episodes, err := s.closedAttempts(ctx, q, runID)
+		if err != nil {
+			return err
+		}
+		for r, err := range query(ctx, q, op, text, []any{runID}, scanSource) {
+			if err != nil {
+				return err
+			}
+			e, ok := episodes[r.attempt]
+			if !ok { // of another run, or of an attempt that failed
+				continue
+			}
+			r.Episode, r.Group, r.Sample, r.Return = e.Episode, e.Group, e.Sample, e.Return
+			rows = append(rows, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	slices.SortFunc(rows, func(a, b sourceRow) int {
+		return cmp.Or(cmp.Compare(a.Episode, b.Episode), cmp.Compare(a.Index, b.Index))
+	})
+	out := make([]CreditSource, len(rows))
+	left := "" // anchor text that the step before left
+	for i := range rows {
+		if left, err = rows[i].decode(left); err != nil {
+			return nil, fmt.Errorf("%s: episode %d, step %d: %w", op, rows[i].Episode, rows[i].Index, err)
+		}
+		out[i] = rows[i].CreditSource
+	}
+	return out, nil
 }
 
-func scanSource(scan func(...any) error, left *string) (c CreditSource, err error) {
-	var anchor, nextAnchor, nextText, mean, low, high any
-	err = scan(&c.Episode, &c.Group, &c.Sample, &c.Return, &c.Step, &c.Index, &c.Valid, &c.Reward, &anchor, &nextAnchor, &nextText,
-		&c.Tokens, &mean, &low, &high)
-	if err != nil {
-		return c, err
-	}
-	at := func(err error) error {
-		return fmt.Errorf("episode %d, step %d: %w", c.Episode, c.Index, err)
-	}
-	switch {
-	case anchor != nil:
-		if c.Anchor, err = textOf(anchor); err != nil {
-			return c, at(fmt.Errorf("anchor: %w", err))
+// closedAttempts maps the attempts that closed a run's done episodes to those.
+func (s *Store) closedAttempts(ctx context.Context, q querier, runID int64) (map[int64]CreditSource, error) {
+	const text = `SELECT e.attempt_id, e.id, g.idx, e.sample, e.reward FROM episodes e JOIN groups g ON g.id = e.group_id
+		WHERE e.run_id = ? AND e.status = 'done'`
+	out := map[int64]CreditSource{}
+	for r, err := range query(ctx, q, fmt.Sprintf("read episodes of run %d", runID), text, []any{runID}, func(scan func(...any) error) (r sourceRow, err error) {
+		err = scan(&r.attempt, &r.Episode, &r.Group, &r.Sample, &r.Return)
+		return r, err
+	}) {
+		if err != nil {
+			return nil, err
 		}
-	case c.Index == 0:
-		return c, at(badBlob("NULL in a first step"))
+		out[r.attempt] = r.CreditSource
+	}
+	return out, nil
+}
+
+// sourceRow is a step as it lies in the file.
+type sourceRow struct {
+	CreditSource
+	attempt                       int64
+	anchor, nextAnchor, next      any
+	entropies, entropyL, entropyH any
+}
+
+func scanSource(scan func(...any) error) (r sourceRow, err error) {
+	err = scan(&r.attempt, &r.Step, &r.Index, &r.Valid, &r.CreditSource.Reward, &r.anchor, &r.nextAnchor, &r.next,
+		&r.Tokens, &r.entropies, &r.entropyL, &r.entropyH)
+	return r, err
+}
+
+// decode fills the texts and columns of the row after a step that left the given anchor text, and
+// returns what this one leaves.
+func (r *sourceRow) decode(before string) (left string, err error) {
+	switch {
+	case r.anchor != nil:
+		if r.Anchor, err = textOf(r.anchor); err != nil {
+			return "", fmt.Errorf("anchor: %w", err)
+		}
+	case r.Index == 0:
+		return "", badBlob("NULL in a first step")
 	default:
-		c.Anchor = *left
+		r.Anchor = before
 	}
 	next := harness.Observation{}
-	if next.Anchor, err = textOf(nextAnchor); err != nil {
-		return c, at(fmt.Errorf("next_anchor: %w", err))
+	if next.Anchor, err = textOf(r.nextAnchor); err != nil {
+		return "", fmt.Errorf("next_anchor: %w", err)
 	}
-	if next.Text, err = textOf(nextText); err != nil {
-		return c, at(fmt.Errorf("next_text: %w", err))
+	if next.Text, err = textOf(r.next); err != nil {
+		return "", fmt.Errorf("next_text: %w", err)
 	}
-	*left = next.AnchorText()
 	for _, col := range []struct {
 		name string
 		to   *[]float32
 		v    any
-	}{{"entropies", &c.Entropies, mean}, {"entropy_low", &c.EntropyLow, low}, {"entropy_high", &c.EntropyHigh, high}} {
+	}{{"entropies", &r.Entropies, r.entropies}, {"entropy_low", &r.EntropyLow, r.entropyL}, {"entropy_high", &r.EntropyHigh, r.entropyH}} {
 		if *col.to, err = float32s(col.v); err != nil {
-			return c, at(fmt.Errorf("%s: %w", col.name, err))
+			return "", fmt.Errorf("%s: %w", col.name, err)
 		}
-		if n := len(*col.to); n != 0 && n != c.Tokens {
-			return c, at(badBlob("%s has %d values for %d tokens", col.name, n, c.Tokens))
+		if n := len(*col.to); n != 0 && n != r.Tokens {
+			return "", badBlob("%s has %d values for %d tokens", col.name, n, r.Tokens)
 		}
 	}
-	return c, nil
+	return next.AnchorText(), nil
 }
 
 // CreditInputs identifies what CreditSources streams without reading it: a hash over the run and, for
