@@ -27,6 +27,9 @@ type TokenMeta struct {
 	TopK        int     `json:"sampler_topk"` // sampler; 0 = off
 	MinP        float64 `json:"min_p"`        // sampler
 	Finish      string  `json:"finish"`       // "stop", "length", …
+	// Drift says how the prompt relates to the tokens of the turns before it, in a conversation that
+	// is continued in token space: "clean", "realigned", "forked" (llm.Drift); "" elsewhere.
+	Drift string `json:"drift,omitempty"`
 }
 
 // Validate reports a column whose length differs from the ids', with both lengths.

@@ -12,6 +12,7 @@ import (
 var alfworldFormat = Format{
 	First:    "agent_alfworld_first",
 	Later:    "agent_alfworld",
+	Turn:     "agent_alfworld_turn",
 	MaxSteps: 50,
 	Project:  ProjectALFWorld,
 	Spans:    ExactSpans,

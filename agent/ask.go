@@ -55,6 +55,9 @@ func (a *attempt) turnNow() Turn {
 		CallSeed:    harness.CallSeed(a.cfg.RunSeed, task, sample, a.steps),
 		concrete:    a.format.Concrete,
 	}
+	if a.cfg.Conversation {
+		t.Earlier = a.last.Tokens
+	}
 	if adv, ok := a.env.(harness.Advisor); ok {
 		t.Advisor = guardedAdvisor{adv}
 	}

@@ -28,6 +28,7 @@ type attempt struct {
 	observation harness.Observation
 	prompt      []harness.Message
 	history     []Past
+	last        harness.Step // the step before; zero at the beginning
 
 	// What has happened so far.
 	steps, invalid, tokens int
@@ -99,7 +100,7 @@ func (a *attempt) account(before harness.Observation, s harness.Step) {
 		a.task = a.format.Task(before)
 	}
 	a.history = append(a.history, Past{a.format.Observe(a.task, before), s.Action})
-	a.observation = s.Next
+	a.observation, a.last = s.Next, s
 	a.steps++
 	if !s.Valid {
 		a.invalid++
@@ -142,7 +143,13 @@ func (a *attempt) outcome(stop harness.StopReason) harness.Outcome {
 // render makes the prompt for the state after the last step.
 func (a *attempt) render() error {
 	scene := Scene{Task: a.task, History: a.history, Window: a.cfg.History, Observation: a.observation}
-	prompt, err := a.format.Prompt(a.cfg.Templates, scene)
+	var prompt []harness.Message
+	var err error
+	if a.cfg.Conversation && a.steps > 0 {
+		prompt, err = a.format.Continue(a.cfg.Templates, a.last.Prompt, a.last.Response, scene)
+	} else {
+		prompt, err = a.format.Prompt(a.cfg.Templates, scene)
+	}
 	a.prompt = prompt
 	return harness.FailFinal(harness.FailAgent, fmt.Sprintf("render the prompt of step %d", a.steps), err)
 }

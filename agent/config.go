@@ -35,6 +35,11 @@ type Config struct {
 	MaxSteps  int        // steps per episode; 0 = the environment's own default
 	History   int        // past steps that a prompt shows; 0 = DefaultHistory, NoHistory = none
 
+	// Conversation keeps an episode in one chat that grows by the response and the next observation, in
+	// place of prompts with a window of the history; History then has no effect. A policy with a
+	// renderer continues it in token space.
+	Conversation bool
+
 	// MaxResponseBytes bounds a response. What is within it is recorded byte for byte, however odd; a
 	// longer one is a budget failure of the episode, since a cut response would be an invented one.
 	// 0 = DefaultMaxResponseBytes.

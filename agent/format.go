@@ -14,6 +14,7 @@ const DefaultHistory = 2
 type Format struct {
 	First    string // template key of the first step's prompt, and of every prompt without history
 	Later    string // template key of the other prompts
+	Turn     string // template key of what a conversation gains after each step
 	MaxSteps int    // default step limit
 
 	// Project parses a response.
@@ -72,6 +73,7 @@ func (f Format) anchor(task string, o harness.Observation) string {
 var plainFormat = Format{
 	First:    "agent_generic_first",
 	Later:    "agent_generic",
+	Turn:     "agent_generic_turn",
 	MaxSteps: 30,
 	Project:  ProjectGeneric,
 	Spans:    GenericSpans,

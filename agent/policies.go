@@ -74,13 +74,14 @@ func Model(g llm.Generator, sampling llm.Sampling, topLogprobs int) (Policy, err
 	if g == nil {
 		return nil, errors.New("model policy: no generator")
 	}
-	return model{g, sampling, topLogprobs}, nil
+	return model{g, sampling, topLogprobs, newContinuer(g)}, nil
 }
 
 type model struct {
 	generator   llm.Generator
 	sampling    llm.Sampling
 	topLogprobs int
+	continuer   *continuer // nil: conversations go as messages
 }
 
 func (m model) Act(ctx context.Context, t Turn) (Answer, error) {
@@ -88,9 +89,25 @@ func (m model) Act(ctx context.Context, t Turn) (Answer, error) {
 	if req.Sampling.Seed == nil {
 		req.Sampling.Seed = &t.CallSeed
 	}
+	var drift llm.Drift
+	if m.continuer != nil && t.Earlier != nil && t.Earlier.PromptIDs != nil {
+		var err error
+		if req.TokenIDs, drift, err = m.continuer.next(ctx, t); err != nil {
+			return Answer{}, err
+		}
+		req.Messages = nil
+	}
 	g, err := m.generator.Generate(ctx, req)
 	if err != nil {
 		return Answer{}, err
+	}
+	if drift != "" && g.Tokens != nil {
+		meta := harness.TokenMeta{}
+		if g.Tokens.Meta != nil {
+			meta = *g.Tokens.Meta
+		}
+		meta.Drift = string(drift)
+		g.Tokens.Meta = &meta
 	}
 	if err := g.Tokens.Validate(); err != nil {
 		return Answer{}, harness.Fail(harness.FailServer, "read the model's tokens", err)

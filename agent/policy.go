@@ -27,6 +27,7 @@ type Turn struct {
 	Rand        *rand.Rand      // this turn's random stream
 	CallSeed    int64           // this turn's seed for model servers
 	Advisor     harness.Advisor // the environment's scripted expert; nil where it has none
+	Earlier     *harness.Tokens // tokens of the turn that Prompt continues; nil outside conversations
 
 	concrete func(action, task string, r *rand.Rand) string
 }

@@ -85,7 +85,7 @@ func ParseTemplates(file []byte) (*Templates, error) {
 }
 
 // With returns a copy in which texts replace or join the strings: the way for a new environment to
-// bring prompts of its own under "agent_<name>_first" and "agent_<name>".
+// bring prompts of its own under "agent_<name>_first", "agent_<name>" and "agent_<name>_turn".
 func (t *Templates) With(texts map[string]string) (*Templates, error) {
 	out := &Templates{byKey: maps.Clone(t.byKey)}
 	if out.byKey == nil {
@@ -143,7 +143,7 @@ func fieldsOf(key string) (allowed, required []string) {
 		return nil, nil
 	case key == keyHistoryLine:
 		return historyFields, []string{"observation", "action"}
-	case strings.HasSuffix(key, "_first"):
+	case strings.HasSuffix(key, "_first"), strings.HasSuffix(key, "_turn"):
 		return promptFields, []string{"current_observation"}
 	}
 	return promptFields, []string{"current_observation", "action_history"}

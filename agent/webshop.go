@@ -19,6 +19,7 @@ const blankQuery = "<your query>"
 var webshopFormat = Format{
 	First:     "agent_webshop_first",
 	Later:     "agent_webshop",
+	Turn:      "agent_webshop_turn",
 	MaxSteps:  15,
 	Project:   ProjectWebShop,
 	Spans:     ExactSpans,

@@ -125,7 +125,7 @@ func (g *game) step() harness.Step {
 }
 
 func (g *game) sample(prompt int) *harness.Tokens {
-	t := &harness.Tokens{TopK: 20, Meta: &harness.TokenMeta{Engine: "vllm", Version: "0.9", Model: "m", Mode: "raw", Temperature: 1, TopP: 1, Finish: "stop"}}
+	t := &harness.Tokens{TopK: 20, Meta: &harness.TokenMeta{Engine: "vllm", Version: "0.9", Model: "m", Mode: "raw", Temperature: 1, TopP: 1, Finish: "stop", Drift: "clean"}}
 	for len(g.promptIDs) < prompt {
 		g.promptIDs = append(g.promptIDs, g.r.Int32N(150000))
 	}

@@ -44,13 +44,13 @@ func encodeTokens(t *harness.Tokens, base []byte) (row []driver.Value, nextBase 
 
 // tokenColumns are what tokenRow reads, for a query that joins token_meta as m.
 const tokenColumns = `t.step_id, t.n, t.n_prompt, t.top_k, t.meta_id, t.ids, t.logprobs, t.entropies, t.entropy_low, t.entropy_high,
-	t.versions, t.prompt_ids, m.engine, m.version, m.model, m.mode, m.temperature, m.top_p, m.top_k, m.min_p, m.finish`
+	t.versions, t.prompt_ids, m.engine, m.version, m.model, m.mode, m.temperature, m.top_p, m.top_k, m.min_p, m.finish, m.drift`
 
 // tokenRow is a row of tokens as it lies in the file. All of it is NULL for a step without tokens.
 type tokenRow struct {
 	stepID, n, nPrompt, topK, metaID                        *int64
 	ids, logprobs, entropies, low, high, versions, promptID any
-	engine, version, model, mode, finish                    any
+	engine, version, model, mode, finish, drift             any
 	temperature, topP, minP                                 *float64
 	samplerTopK                                             *int64
 }
@@ -58,7 +58,7 @@ type tokenRow struct {
 func (r *tokenRow) targets() []any {
 	return []any{
 		&r.stepID, &r.n, &r.nPrompt, &r.topK, &r.metaID, &r.ids, &r.logprobs, &r.entropies, &r.low, &r.high,
-		&r.versions, &r.promptID, &r.engine, &r.version, &r.model, &r.mode, &r.temperature, &r.topP, &r.samplerTopK, &r.minP, &r.finish,
+		&r.versions, &r.promptID, &r.engine, &r.version, &r.model, &r.mode, &r.temperature, &r.topP, &r.samplerTopK, &r.minP, &r.finish, &r.drift,
 	}
 }
 
@@ -117,7 +117,7 @@ func decodeMeta(r *tokenRow) (*harness.TokenMeta, error) {
 	for _, f := range []struct {
 		to *string
 		v  any
-	}{{&m.Engine, r.engine}, {&m.Version, r.version}, {&m.Model, r.model}, {&m.Mode, r.mode}, {&m.Finish, r.finish}} {
+	}{{&m.Engine, r.engine}, {&m.Version, r.version}, {&m.Model, r.model}, {&m.Mode, r.mode}, {&m.Finish, r.finish}, {&m.Drift, r.drift}} {
 		if *f.to, err = textOf(f.v); err != nil {
 			return nil, fmt.Errorf("token meta %d: %w", *r.metaID, err)
 		}
@@ -136,17 +136,17 @@ func (c *conn) metaID(m *harness.TokenMeta) (driver.Value, error) {
 	}
 	vals := []driver.Value{
 		textValue(m.Engine), textValue(m.Version), textValue(m.Model), textValue(m.Mode),
-		m.Temperature, m.TopP, int64(m.TopK), m.MinP, textValue(m.Finish),
+		m.Temperature, m.TopP, int64(m.TopK), m.MinP, textValue(m.Finish), textValue(m.Drift),
 	}
 	v, err := c.value(`SELECT id FROM token_meta WHERE engine = ? AND version = ? AND model = ? AND mode = ?
-		AND temperature = ? AND top_p = ? AND top_k = ? AND min_p = ? AND finish = ?`, vals...)
+		AND temperature = ? AND top_p = ? AND top_k = ? AND min_p = ? AND finish = ? AND drift = ?`, vals...)
 	if err != nil {
 		return nil, err
 	}
 	id, ok := v.(int64)
 	if !ok {
-		id, err = c.exec(`INSERT INTO token_meta (engine, version, model, mode, temperature, top_p, top_k, min_p, finish)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, vals...)
+		id, err = c.exec(`INSERT INTO token_meta (engine, version, model, mode, temperature, top_p, top_k, min_p, finish, drift)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, vals...)
 		if err != nil {
 			return nil, err
 		}

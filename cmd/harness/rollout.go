@@ -29,6 +29,7 @@ type rolloutCommand struct {
 	group     int
 	maxSteps  int
 	history   int
+	converse  bool
 	seed      int64
 	templates string
 	policy    policyFlags
@@ -66,6 +67,7 @@ episodes that are running, the second stops at once; either way --resume goes on
 	f.IntVar(&c.group, "group", 4, "episodes per task")
 	f.IntVar(&c.maxSteps, "max-steps", 0, "steps per episode; 0 = the environment's own limit")
 	f.IntVar(&c.history, "history", agent.DefaultHistory, "past steps that a prompt shows")
+	f.BoolVar(&c.converse, "conversation", false, "one growing chat per episode, continued in token space, in place of prompts with a history")
 	f.Int64Var(&c.seed, "seed", 0, "seed of the run: all randomness derives from it, the task and the sample")
 	f.StringVar(&c.templates, "templates", "", "file of prompt templates (JSON or YAML)")
 	c.policy.flags(cmd)
@@ -154,7 +156,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	return c.drive(ctx, db, run, agent.Config{
 		RunSeed: run.Seed, Suites: map[string]harness.Suite{suite.Name(): suite},
 		Policy: policy.Policy, Recorder: db.Recorder(run.ID), Templates: templates,
-		Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history),
+		Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history), Conversation: c.converse,
 		Budget: c.budget, Log: c.g.log, Now: c.g.now,
 	})
 }

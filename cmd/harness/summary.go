@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/store"
 )
 
@@ -13,6 +14,7 @@ type runSummary struct {
 	Run      store.Run            `json:"run"`
 	Rows     []store.SummaryRow   `json:"rows"`
 	Failures []store.FailureCount `json:"failures"`
+	Drifts   map[string]int       `json:"drifts,omitempty"` // turns of conversations by drift
 }
 
 // summary prints a run by environment and task type. Failed episodes have a column of their own and
@@ -27,6 +29,9 @@ func (c *rolloutCommand) summary(ctx context.Context, db *store.Store, runID int
 		return err
 	}
 	if s.Failures, err = db.Failures(ctx, runID); err != nil {
+		return err
+	}
+	if s.Drifts, err = db.Drifts(ctx, runID); err != nil {
 		return err
 	}
 	if c.asJSON {
@@ -57,6 +62,10 @@ func (c *rolloutCommand) summary(ctx context.Context, db *store.Store, runID int
 	}
 	for _, f := range s.Failures {
 		fmt.Fprintf(c.g.stdout, "%s failures: %s, of which %d for good\n", f.Kind, plural(f.Attempts, "attempt"), f.Episodes)
+	}
+	if n := s.Drifts; len(n) > 0 {
+		fmt.Fprintf(c.g.stdout, "conversation turns continued in token space: %d clean, %d realigned, %d forked\n",
+			n[string(llm.DriftClean)], n[string(llm.DriftRealigned)], n[string(llm.DriftForked)])
 	}
 	fmt.Fprintf(c.g.stderr, "look inside:  harness runs %s --db %s;  harness show EPISODE --db %s\n", s.Run.Name, c.db, c.db)
 	return nil

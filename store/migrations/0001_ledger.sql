@@ -131,7 +131,8 @@ CREATE TABLE token_meta (
   top_p       REAL    NOT NULL,
   top_k       INTEGER NOT NULL,
   min_p       REAL    NOT NULL,
-  finish      ANY     NOT NULL
+  finish      ANY     NOT NULL,
+  drift       ANY     NOT NULL
 ) STRICT;
 
 -- One row per step whose policy gave tokens. A NULL column was not given.
