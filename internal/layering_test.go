@@ -37,6 +37,13 @@ var layers = []layer{
 		folder: "envs/alfworld", own: []string{".", "internal", "envs/alfworld"},
 		others: []string{"golang.org/x/sync", "github.com/ulikunitz/xz", "github.com/klauspost/compress"},
 	},
+	{
+		folder: "envs/webshop", own: []string{".", "internal", "envs/webshop"},
+		others: []string{
+			"golang.org/x/sync", "golang.org/x/net", "github.com/klauspost/compress", "github.com/blevesearch/segment",
+			"github.com/blevesearch/go-porterstemmer", "github.com/jdkato/prose/v2", "github.com/go-rod/rod",
+		},
+	},
 	{folder: "envs/envtest", own: []string{".", "internal"}, others: []string{"github.com/google/go-cmp"}},
 	{
 		folder: "llm/gguf", own: []string{".", "llm", "internal"},
