@@ -2,6 +2,7 @@ package alfworld
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -29,10 +30,10 @@ func openArchive(name string) (fs.FS, error) {
 		return nil, errext.WithHint(fmt.Errorf("open ALFWorld archive: %w", err), dataHint)
 	}
 	defer f.Close()
-	var r io.Reader = f
+	var r io.Reader = bufio.NewReaderSize(f, 1<<16)
 	switch {
 	case strings.HasSuffix(name, ".tar.xz"), strings.HasSuffix(name, ".txz"):
-		if r, err = xz.NewReader(f); err != nil {
+		if r, err = xz.NewReader(r); err != nil {
 			return nil, damaged(name, err)
 		}
 	case !strings.HasSuffix(name, ".tar"):

@@ -3,7 +3,6 @@ package alfworld_test
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,17 +15,30 @@ import (
 	"github.com/hindsightrl/harness/internal/testutil"
 )
 
-// opened shares suites between tests: reading an archive takes a second.
-var opened sync.Map // path -> func() (*alfworld.Suite, error)
+// library opens the reference games once for all tests: reading the archives takes a second each.
+var library = sync.OnceValues(func() (*alfworld.Archives, error) {
+	dir, _ := testutil.SharedDir()
+	lib, err := alfworld.OpenLibrary(context.Background(), filepath.Join(dir, "data", "alfworld"))
+	if err != nil {
+		return nil, err
+	}
+	return lib.(*alfworld.Archives), nil
+})
+
+func archives(tb testing.TB) *alfworld.Archives {
+	tb.Helper()
+	testutil.Shared(tb, "data/alfworld")
+	lib, err := library()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return lib
+}
 
 // reference opens one version of the reference games.
 func reference(tb testing.TB, assets string) *alfworld.Suite {
 	tb.Helper()
-	file := testutil.Shared(tb, "data/alfworld/games-"+assets+".tar.xz")
-	once, _ := opened.LoadOrStore(file, sync.OnceValues(func() (*alfworld.Suite, error) {
-		return alfworld.New(context.Background(), file, alfworld.Config{})
-	}))
-	s, err := once.(func() (*alfworld.Suite, error))()
+	s, err := archives(tb).Suite(context.Background(), assets)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -95,5 +107,3 @@ func edited(tb testing.TB, data []byte, keys map[string]any) []byte {
 	}
 	return out
 }
-
-var _ fs.FS = fstest.MapFS{}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hindsightrl/harness/envs/alfworld/engine"
 	"github.com/hindsightrl/harness/internal/errext"
@@ -53,10 +54,12 @@ func (s *Suite) content(ctx context.Context, id string) (*content, error) {
 }
 
 // Archives is a folder of several versions of the data: games-<assets>.tar.xz. An archive is read when
-// the first game of its version is asked for.
+// the first game of its version is asked for. It is safe for concurrent use.
 type Archives struct {
-	dir    string
-	names  []string // assets, sorted
+	dir   string
+	names []string // assets, sorted
+
+	mu     sync.Mutex
 	suites map[string]*Suite
 }
 
@@ -81,7 +84,10 @@ func holdsGames(dir string) bool {
 	return err == nil
 }
 
-func (a *Archives) suite(ctx context.Context, assets string) (*Suite, error) {
+// Suite opens one version of the data.
+func (a *Archives) Suite(ctx context.Context, assets string) (*Suite, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if s, ok := a.suites[assets]; ok {
 		return s, nil
 	}
@@ -99,7 +105,7 @@ func (a *Archives) suite(ctx context.Context, assets string) (*Suite, error) {
 // missing is put together from what the version says everywhere alike (domain and wording) and from
 // what is the game's own in any version (problem and task sentence); the note says so.
 func (a *Archives) OpenGame(ctx context.Context, id, assets string) (*engine.Game, string, error) {
-	s, err := a.suite(ctx, assets)
+	s, err := a.Suite(ctx, assets)
 	if err != nil {
 		return nil, "", err
 	}
@@ -107,7 +113,7 @@ func (a *Archives) OpenGame(ctx context.Context, id, assets string) (*engine.Gam
 		return s.OpenGame(ctx, id, assets)
 	}
 	for _, other := range a.names {
-		o, err := a.suite(ctx, other)
+		o, err := a.Suite(ctx, other)
 		if err != nil {
 			return nil, "", err
 		}

@@ -19,7 +19,6 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/alfworld"
 	"github.com/hindsightrl/harness/internal/errext"
-	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 func TestTasksAreFilteredAsInTheOriginal(t *testing.T) {
@@ -312,10 +311,7 @@ func TestGamesAreSharedAndDropped(t *testing.T) {
 
 func TestFolderOfSeveralVersions(t *testing.T) {
 	t.Parallel()
-	lib, err := alfworld.OpenLibrary(t.Context(), testutil.Shared(t, "data/alfworld"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := archives(t)
 	const id = "valid_seen/pick_and_place_simple-Candle-None-Toilet-429/trial_T20190908_052232_887934"
 	if _, note, err := lib.OpenGame(t.Context(), id, "2.1.1"); err != nil || note != "" {
 		t.Errorf("2.1.1: got note %q, %v", note, err)

@@ -18,10 +18,7 @@ import (
 // TestTranscriptsOfTheOriginal replays everything that was recorded.
 func TestTranscriptsOfTheOriginal(t *testing.T) {
 	t.Parallel()
-	lib, err := alfworld.OpenLibrary(t.Context(), testutil.Shared(t, "data/alfworld"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := archives(t)
 	files, err := filepath.Glob(filepath.Join(testutil.Shared(t, "truth/alfworld"), "*.jsonl.gz"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)

@@ -89,6 +89,7 @@ func CompileWith(domain *pddl.Domain, src Source) (*Game, error) {
 		}
 	}
 	w.sealed = true
+	w.problem = &pddl.Problem{Goal: problem.Goal}
 	return g, nil
 }
 

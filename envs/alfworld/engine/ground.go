@@ -1,31 +1,11 @@
 package engine
 
-import (
-	"fmt"
-
-	"github.com/hindsightrl/harness/envs/alfworld/pddl"
-)
+import "fmt"
 
 const (
 	maxOperators = 200_000    // ground operators; the largest ALFWorld kitchens have about 6,000
 	maxJoins     = 20_000_000 // steps of the joins that look for them
 )
-
-// atom is a ground atom; unused arguments are 0.
-type atom struct {
-	pred uint16
-	args [maxArity]uint16
-}
-
-// rawFact is a fact known to the grounder. A fact takes part in joins once it is visible; next chains
-// the visible facts that share an argument at one position.
-type rawFact struct {
-	atom
-	next    [maxArity]int32
-	initial bool
-	reached bool
-	visible bool
-}
 
 // plan is a conj of an action (or of the goal, action -1) with the orders in which to join it.
 type plan struct {
@@ -49,34 +29,6 @@ type instance struct {
 	plan    int32
 	binding uint32 // offset into grounder.bindings
 	used    uint32 // offset into grounder.used: a raw fact per literal, then one per effect
-}
-
-// factIndex finds raw facts by atom. Atoms of up to three arguments, which are nearly all, are found by
-// one packed number.
-type factIndex struct {
-	packed map[uint64]int32
-	wide   map[atom]int32
-}
-
-func (x *factIndex) get(a *atom, arity int) (int32, bool) {
-	if arity > 3 {
-		f, ok := x.wide[*a]
-		return f, ok
-	}
-	f, ok := x.packed[a.pack()]
-	return f, ok
-}
-
-func (x *factIndex) put(a *atom, arity int, f int32) {
-	if arity > 3 {
-		x.wide[*a] = f
-		return
-	}
-	x.packed[a.pack()] = f
-}
-
-func (a *atom) pack() uint64 {
-	return uint64(a.pred)<<48 | uint64(a.args[0])<<32 | uint64(a.args[1])<<16 | uint64(a.args[2])
 }
 
 // grounder finds every instance that is reachable when nothing is ever deleted: each fact, as it is
@@ -423,151 +375,4 @@ func (gr *grounder) fill(pi, from int) {
 		return
 	}
 	gr.emit(pi)
-}
-
-// emit records an instance if its equalities and static negations hold, and reaches what it adds.
-func (gr *grounder) emit(pi int) {
-	p := &gr.plans[pi]
-	for _, e := range p.eqs {
-		if (gr.value(e.a) == gr.value(e.b) && e.a != noEntity) == e.neg {
-			return
-		}
-	}
-	start := len(gr.used)
-	gr.used = append(gr.used, gr.chosen...)
-	lits := gr.used[start:]
-	for i, l := range p.lits {
-		if !l.neg || hasNoEntity(l) {
-			continue
-		}
-		lits[i] = gr.find(l)
-		if lits[i] >= 0 && !gr.w.preds[l.pred].dynamic() {
-			gr.used = gr.used[:start]
-			return
-		}
-	}
-	for i := range p.effects {
-		f := int32(-1)
-		if l := p.effects[i].lit; !hasNoEntity(l) {
-			f = gr.add(gr.ground(l))
-		}
-		gr.used = append(gr.used, f)
-	}
-	lits = gr.used[start : start+len(p.lits)]
-	effects := gr.used[start+len(p.lits):]
-	if p.action >= 0 && gr.isNoop(p, lits, effects) {
-		gr.used = gr.used[:start]
-		return
-	}
-	if len(gr.instances) >= maxOperators {
-		gr.err = fmt.Errorf("the game has more than %d operators", maxOperators)
-		return
-	}
-	gr.instances = append(gr.instances, instance{int32(pi), uint32(len(gr.bindings)), uint32(start)})
-	for _, v := range gr.binding {
-		gr.bindings = append(gr.bindings, uint16(v))
-	}
-	for i, f := range effects {
-		if f >= 0 && !p.effects[i].lit.neg {
-			gr.reach(f)
-		}
-	}
-}
-
-func hasNoEntity(l literal) bool {
-	for _, a := range l.args {
-		if a == noEntity {
-			return true
-		}
-	}
-	return false
-}
-
-// isNoop reports an operator that can change nothing: such operators do not exist in the original.
-// An effect changes nothing if the precondition already demands its outcome, if an add overrides a
-// delete, or if the fact can never differ. lits and effects are the raw facts of literals and effects.
-func (gr *grounder) isNoop(p *plan, lits, effects []int32) bool {
-	for i := range p.effects {
-		f, neg := effects[i], p.effects[i].lit.neg
-		if f < 0 || demands(p, lits, f, neg) {
-			continue
-		}
-		pred := &gr.w.preds[gr.facts[f].pred]
-		initial := gr.facts[f].initial
-		switch {
-		case !neg && initial && !pred.deleted:
-		case neg && !initial && !pred.added:
-		case neg && overridden(p, effects, f):
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// demands reports whether the precondition holds only where fact f has the given sign.
-func demands(p *plan, lits []int32, f int32, neg bool) bool {
-	for i, used := range lits {
-		if used == f && p.lits[i].neg == neg {
-			return true
-		}
-	}
-	return false
-}
-
-// overridden reports whether an unconditional effect adds f.
-func overridden(p *plan, effects []int32, f int32) bool {
-	for i, e := range effects {
-		if e == f && !p.effects[i].lit.neg && p.effects[i].when == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// plansFor compiles the actions.
-func (gr *grounder) plansFor(actions []pddl.Action) error {
-	for ai := range actions {
-		a := &actions[ai]
-		effects, err := gr.effects(a)
-		if err != nil {
-			return fmt.Errorf("action %s: %w", a.RawName, err)
-		}
-		cs, err := gr.w.normalise(a.Pre, a.Params)
-		if err != nil {
-			return fmt.Errorf("action %s: %w", a.RawName, err)
-		}
-		for _, c := range cs {
-			gr.plans = append(gr.plans, plan{conj: c, action: ai, effects: effects})
-		}
-	}
-	return nil
-}
-
-func (gr *grounder) effects(a *pddl.Action) ([]schemaEffect, error) {
-	out := make([]schemaEffect, 0, len(a.Effects))
-	for _, e := range a.Effects {
-		f := &pddl.Formula{Kind: pddl.Atom, Pred: e.Pred, Args: e.Args, Line: e.Line}
-		cs, err := gr.w.normalise(f, a.Params)
-		if err != nil {
-			return nil, err
-		}
-		se := schemaEffect{lit: cs[0].lits[0]}
-		se.lit.neg = e.Del
-		if e.When != nil {
-			if se.when, err = gr.w.normalise(e.When, a.Params); err != nil {
-				return nil, err
-			}
-			for _, c := range se.when {
-				if len(c.vars) > c.nparams {
-					return nil, &pddl.Error{Line: e.Line, Construct: "(when ...)", Reason: "(exists ...) inside the condition of an effect is not supported"}
-				}
-			}
-			if se.when == nil {
-				continue // the condition never holds
-			}
-		}
-		out = append(out, se)
-	}
-	return out, nil
 }

@@ -93,11 +93,22 @@ func (w *world) addEntities() error {
 		if i > 0 && all[i-1].Name == o.Name {
 			return fmt.Errorf("object %q is declared twice", o.Name)
 		}
-		w.byID[o.Name] = i
-		w.ids = append(w.ids, o.Name)
-		w.types = append(w.types, o.Type)
+		id := strings.Clone(o.Name) // a part of the file's text would keep all of it in memory
+		w.byID[id] = i
+		w.ids = append(w.ids, id)
+		w.types = append(w.types, w.typeName(o.Type))
 	}
 	return nil
+}
+
+// typeName is one copy of a type's name.
+func (w *world) typeName(t string) string {
+	for _, d := range w.domain.Types {
+		if d.Name == t {
+			return d.Name
+		}
+	}
+	return strings.Clone(t)
 }
 
 // isA reports whether type t is want or below it.
