@@ -65,7 +65,7 @@ func Explain(steps []Step, cfg Config, i int) (*Explanation, error) {
 	}
 	s := &steps[i]
 	e := &Explanation{Step: s.ID, Members: membersOf(steps, s.Group)}
-	x := explainer{steps: steps, cfg: cfg, i: i}
+	x := newExplainer(steps, cfg, i)
 	if err := x.base(); err != nil {
 		return nil, fmt.Errorf("explain credit of episode %d, step %d: %w", s.Episode, s.Index, err)
 	}
@@ -87,10 +87,24 @@ func Explain(steps []Step, cfg Config, i int) (*Explanation, error) {
 
 // explainer gathers the lines of one arithmetic.
 type explainer struct {
-	steps []Step
+	all   []Step // the run's
+	steps []Step // the explained step's group, in the run's order
 	cfg   Config
-	i     int
+	i     int // of the explained step, in steps
 	lines []Line
+}
+
+func newExplainer(all []Step, cfg Config, i int) *explainer {
+	x := &explainer{all: all, cfg: cfg}
+	for j := range all {
+		if j == i {
+			x.i = len(x.steps)
+		}
+		if all[j].Group == all[i].Group {
+			x.steps = append(x.steps, all[j])
+		}
+	}
+	return x
 }
 
 func (x *explainer) self() *Step { return &x.steps[x.i] }
@@ -128,8 +142,8 @@ func (x *explainer) response() error {
 		return nil
 	}
 	var all []float64
-	for i := range x.steps {
-		s := &x.steps[i]
+	for i := range x.all {
+		s := &x.all[i]
 		if !s.hasTokens() || !x.sameScope(s) {
 			continue
 		}
@@ -204,8 +218,8 @@ func (x *explainer) aem(h float64, all []float64) error {
 func (x *explainer) shuffled() (float64, error) {
 	var rows credit.ResponseRows
 	at := -1
-	for i := range x.steps {
-		s := &x.steps[i]
+	for i := range x.all {
+		s := &x.all[i]
 		if !s.hasTokens() {
 			continue
 		}
@@ -213,7 +227,7 @@ func (x *explainer) shuffled() (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if i == x.i {
+		if s.ID == x.self().ID {
 			at = len(rows.Group)
 		}
 		rows.Group, rows.Trajectory, rows.Entropy = append(rows.Group, s.Group), append(rows.Trajectory, int(s.Episode)), append(rows.Entropy, h)

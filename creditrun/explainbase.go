@@ -52,7 +52,7 @@ func (x *explainer) sample() (scores []float64, what string) {
 		first := map[int64]*Step{}
 		for i := range x.steps {
 			s := &x.steps[i]
-			if f := first[s.Episode]; s.Group == x.self().Group && (f == nil || s.Index < f.Index) {
+			if f := first[s.Episode]; f == nil || s.Index < f.Index {
 				first[s.Episode] = s
 			}
 		}
@@ -63,9 +63,7 @@ func (x *explainer) sample() (scores []float64, what string) {
 		return scores, "trajectories"
 	}
 	for i := range x.steps {
-		if x.steps[i].Group == x.self().Group {
-			scores = append(scores, x.score(&x.steps[i]))
-		}
+		scores = append(scores, x.score(&x.steps[i]))
 	}
 	return scores, "rows"
 }
@@ -111,17 +109,27 @@ func (x *explainer) leaveOneOut() float64 {
 
 func (x *explainer) whitened() float64 {
 	d := x.grouped("R − mean", credit.NormMean)
+	means := map[int]*explainer{} // one of each group
+	for i := range x.all {
+		if g := x.all[i].Group; means[g] == nil {
+			means[g] = newExplainer(x.all, x.cfg, i)
+		}
+	}
+	base := map[int]float64{}
+	for g, y := range means {
+		base[g] = y.score(y.self()) - y.deviationOnly()
+	}
 	tokens, sum := 0.0, 0.0
-	deviations := make([]float64, len(x.steps))
-	for i := range x.steps {
-		y := explainer{steps: x.steps, cfg: x.cfg, i: i}
-		deviations[i] = y.deviationOnly()
-		tokens += float64(x.steps[i].Tokens)
-		sum += float64(x.steps[i].Tokens) * deviations[i]
+	for i := range x.all {
+		s := &x.all[i]
+		tokens += float64(s.Tokens)
+		sum += float64(s.Tokens) * (x.score(s) - base[s.Group])
 	}
 	mu, ss := sum/tokens, 0.0
-	for i := range x.steps {
-		ss += float64(x.steps[i].Tokens) * (deviations[i] - mu) * (deviations[i] - mu)
+	for i := range x.all {
+		s := &x.all[i]
+		v := x.score(s) - base[s.Group] - mu
+		ss += float64(s.Tokens) * v * v
 	}
 	x.add("μ", mu, "mean of R − mean over the %d tokens of the run", int(tokens))
 	v := x.add("σ²", ss/(tokens-1), "its variance over the same")
@@ -220,10 +228,8 @@ func (x *explainer) hgpo() float64 {
 		}
 		var returns []float64
 		for i := range x.steps {
-			if o := &x.steps[i]; o.Group == x.self().Group {
-				if other, ok := x.context(o, k); ok && slices.Equal(own, other) {
-					returns = append(returns, x.stepReturn(o))
-				}
+			if other, ok := x.context(&x.steps[i], k); ok && slices.Equal(own, other) {
+				returns = append(returns, x.stepReturn(&x.steps[i]))
 			}
 		}
 		name := fmt.Sprintf("a_%d", k)
