@@ -1,0 +1,189 @@
+package search
+
+import "unicode/utf8"
+
+// maxToken is StandardTokenizer's longest token, in UTF-16 units; a longer one is cut into pieces.
+const maxToken = 255
+
+// tokenizer finds the words of a text one after another.
+type tokenizer struct {
+	s string
+	i int
+}
+
+// look returns the class of the character at i, and where the next one begins, past all that extends
+// it. At the end of the text the class is other and next is i.
+func (t *tokenizer) look(i int) (c class, next int) {
+	if i >= len(t.s) {
+		return other, i
+	}
+	if b := t.s[i]; b < utf8.RuneSelf {
+		c, next = asciiClass[b], i+1
+	} else {
+		r, n := utf8.DecodeRuneInString(t.s[i:])
+		c, next = classOf(r), i+n
+	}
+	for next < len(t.s) && t.s[next] >= utf8.RuneSelf {
+		r, n := utf8.DecodeRuneInString(t.s[next:])
+		if k := classOf(r); k != extend && k != zwj {
+			break
+		}
+		next += n
+	}
+	return c, next
+}
+
+// next returns the next token's bounds; ok is false at the end.
+func (t *tokenizer) next() (start, end int, ok bool) {
+	for t.i < len(t.s) {
+		start = t.i
+		c, after := t.look(start)
+		switch c {
+		case letter, numeric, katakana, hebrew, extendNumLet:
+			if end, ok = t.word(start); ok {
+				end = t.cut(start, end)
+				t.i = end
+				return start, end, true
+			}
+			after = end
+		case complexContext:
+			for c == complexContext {
+				end = after
+				c, after = t.look(end)
+			}
+			end = t.cut(start, end)
+			t.i = end
+			return start, end, true
+		case ideograph, hiragana:
+			t.i = after
+			return start, after, true
+		case emoji, regional:
+			t.i = t.picture(start)
+			return start, t.i, true
+		default:
+			if keycap := t.keycap(start); keycap > 0 {
+				t.i = keycap
+				return start, keycap, true
+			}
+		}
+		t.i = after
+	}
+	return 0, 0, false
+}
+
+// word follows the rules that keep characters together from start. It is not ok where only underscores
+// were found; end is then behind them.
+func (t *tokenizer) word(start int) (end int, ok bool) {
+	if keycap := t.keycap(start); keycap > 0 {
+		return keycap, true
+	}
+	prev, end := t.look(start)
+	ok = prev != extendNumLet
+	for {
+		c, after := t.look(end)
+		if !t.joins(prev, c) {
+			// A joiner counts only between two characters of its kind.
+			n, beyond := t.look(after)
+			if !t.bridges(prev, c, n) {
+				break
+			}
+			c, after = n, beyond
+		}
+		prev, end = c, after
+		ok = ok || c != extendNumLet
+	}
+	if prev == hebrew { // a quote after a Hebrew letter belongs to it
+		if c, after := t.look(end); c == singleQuote {
+			end = after
+		}
+	}
+	return end, ok
+}
+
+// joins reports whether no boundary lies between two neighbours.
+func (t *tokenizer) joins(a, b class) bool {
+	switch {
+	case b == extendNumLet:
+		return a == letter || a == hebrew || a == numeric || a == katakana || a == extendNumLet
+	case a == extendNumLet:
+		return b == letter || b == hebrew || b == numeric || b == katakana
+	case a == letter || a == hebrew || a == numeric:
+		return b == letter || b == hebrew || b == numeric
+	}
+	return a == katakana && b == katakana
+}
+
+// bridges reports whether mid joins a and b.
+func (t *tokenizer) bridges(a, mid, b class) bool {
+	switch mid {
+	case midLetter:
+		return isLetter(a) && isLetter(b)
+	case midNum:
+		return a == numeric && b == numeric
+	case midNumLet, singleQuote:
+		return isLetter(a) && isLetter(b) || a == numeric && b == numeric
+	case doubleQuote:
+		return a == hebrew && b == hebrew
+	}
+	return false
+}
+
+func isLetter(c class) bool { return c == letter || c == hebrew }
+
+// picture returns the end of an emoji: with its modifiers, and joined to others by U+200D.
+func (t *tokenizer) picture(start int) int {
+	c, end := t.look(start)
+	if c == regional {
+		if c, after := t.look(end); c == regional {
+			return after
+		}
+		return end
+	}
+	for end > start+3 {
+		if r, _ := utf8.DecodeLastRuneInString(t.s[start:end]); r != '\u200d' {
+			break
+		}
+		c, after := t.look(end)
+		if c != emoji && c != regional {
+			break
+		}
+		end = after
+	}
+	return end
+}
+
+// keycap returns the end of a keycap sequence at i (a digit, # or * with U+20E3), or 0.
+func (t *tokenizer) keycap(i int) int {
+	const variation, cap = "\ufe0f", "\u20e3"
+	if b := t.s[i]; b >= utf8.RuneSelf || (b < '0' || b > '9') && b != '#' && b != '*' {
+		return 0
+	}
+	j := i + 1
+	if j < len(t.s) && t.s[j] < utf8.RuneSelf {
+		return 0
+	}
+	if len(t.s) >= j+len(variation) && t.s[j:j+len(variation)] == variation {
+		j += len(variation)
+	}
+	if len(t.s) >= j+len(cap) && t.s[j:j+len(cap)] == cap {
+		return j + len(cap)
+	}
+	return 0
+}
+
+// cut returns where a token ends that may be too long.
+func (t *tokenizer) cut(start, end int) int {
+	if end-start <= maxToken {
+		return end
+	}
+	units := 0
+	for i, r := range t.s[start:end] {
+		if units++; r > 0xffff {
+			units++
+		}
+		if units > maxToken {
+			return start + i
+		}
+	}
+	return end
+}
