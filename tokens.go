@@ -12,6 +12,7 @@ type Tokens struct {
 	EntropyLow  []float32  `json:"entropy_low,omitempty"`  // nats, lower bound; nil where Entropies are exact
 	EntropyHigh []float32  `json:"entropy_high,omitempty"` // nats, upper bound; nil where Entropies are exact
 	Versions    []int32    `json:"versions,omitempty"`     // policy version that produced each token
+	Lengths     []int32    `json:"lengths,omitempty"`      // bytes of the response that each token printed, 0 for an end token; they sum to len(Response)
 	TopK        int        `json:"top_k,omitempty"`        // alternatives that the entropy estimate rests on; 0 = all logits
 	Meta        *TokenMeta `json:"meta,omitempty"`
 }
@@ -47,10 +48,32 @@ func (t *Tokens) Validate() error {
 		{"entropy_low", len(t.EntropyLow)},
 		{"entropy_high", len(t.EntropyHigh)},
 		{"versions", len(t.Versions)},
+		{"lengths", len(t.Lengths)},
 	} {
 		if c.got != 0 && c.got != n {
 			return fmt.Errorf("tokens: %s has %d values for %d ids", c.name, c.got, n)
 		}
 	}
 	return nil
+}
+
+// Spans returns the bytes of the response that each token printed, from Lengths; nil where those were
+// not given. Lengths that do not add up to the response are an error: a mask that is shifted by one
+// token is worse than none.
+func (t *Tokens) Spans(response string) ([]Span, error) {
+	if t == nil || t.Lengths == nil {
+		return nil, nil
+	}
+	spans, at := make([]Span, len(t.Lengths)), 0
+	for i, n := range t.Lengths {
+		if n < 0 {
+			return nil, fmt.Errorf("tokens: token %d printed %d bytes", i, n)
+		}
+		spans[i] = Span{at, at + int(n)}
+		at += int(n)
+	}
+	if at != len(response) {
+		return nil, fmt.Errorf("tokens: %d of them printed %d bytes, the response has %d", len(spans), at, len(response))
+	}
+	return spans, nil
 }

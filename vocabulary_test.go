@@ -70,6 +70,27 @@ func TestTokensValidateGivesBothLengths(t *testing.T) {
 	}
 }
 
+func TestTokenSpansCoverTheResponse(t *testing.T) {
+	t.Parallel()
+	tok := &harness.Tokens{IDs: []int32{1, 2, 3}, Lengths: []int32{2, 3, 0}}
+	got, err := tok.Spans("go on")
+	if err != nil || len(got) != 3 || got[1] != (harness.Span{Start: 2, End: 5}) || got[2] != (harness.Span{Start: 5, End: 5}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := tok.Spans("gone"); err == nil || err.Error() != "tokens: 3 of them printed 5 bytes, the response has 4" {
+		t.Errorf("got %v", err)
+	}
+	tok.Lengths = []int32{6, -1, 0}
+	if _, err := tok.Spans("go on"); err == nil || err.Error() != "tokens: token 1 printed -1 bytes" {
+		t.Errorf("got %v", err)
+	}
+	for _, unknown := range []*harness.Tokens{nil, {IDs: []int32{1}}} {
+		if got, err := unknown.Spans("go on"); got != nil || err != nil {
+			t.Errorf("unknown lengths: %v, %v", got, err)
+		}
+	}
+}
+
 func TestFailureKeepsItsKindThroughWrapping(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("connection refused")

@@ -36,7 +36,7 @@ type continuer struct {
 
 // newContinuer returns nil where the generator cannot turn messages and ids into each other; then
 // conversations are sent as messages, and nothing is known about their tokens' drift.
-func newContinuer(g llm.Generator) *continuer {
+func newContinuer(g llm.Generator, speller *llm.Speller) *continuer {
 	r, ok := g.(llm.Renderer)
 	if !ok {
 		return nil
@@ -44,11 +44,9 @@ func newContinuer(g llm.Generator) *continuer {
 	if exact, ok := g.(interface{ TokenBytes(id int32) []byte }); ok {
 		return &continuer{r, func(_ context.Context, id int32) ([]byte, error) { return exact.TokenBytes(id), nil }}
 	}
-	tok, ok := g.(llm.Tokenizer)
-	if !ok {
+	if speller == nil {
 		return nil
 	}
-	speller := llm.NewSpeller(tok)
 	return &continuer{r, func(ctx context.Context, id int32) ([]byte, error) {
 		piece, err := speller.Piece(ctx, id)
 		return []byte(piece), err

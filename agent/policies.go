@@ -74,14 +74,20 @@ func Model(g llm.Generator, sampling llm.Sampling, topLogprobs int) (Policy, err
 	if g == nil {
 		return nil, errors.New("model policy: no generator")
 	}
-	return model{g, sampling, topLogprobs, newContinuer(g)}, nil
+	m := model{generator: g, sampling: sampling, topLogprobs: topLogprobs}
+	if tok, ok := g.(llm.Tokenizer); ok {
+		m.speller = llm.NewSpeller(tok)
+	}
+	m.continuer = newContinuer(g, m.speller)
+	return m, nil
 }
 
 type model struct {
 	generator   llm.Generator
 	sampling    llm.Sampling
 	topLogprobs int
-	continuer   *continuer // nil: conversations go as messages
+	speller     *llm.Speller // nil: the generator does not spell token ids
+	continuer   *continuer   // nil: conversations go as messages
 }
 
 func (m model) Act(ctx context.Context, t Turn) (Answer, error) {
@@ -109,8 +115,27 @@ func (m model) Act(ctx context.Context, t Turn) (Answer, error) {
 		meta.Drift = string(drift)
 		g.Tokens.Meta = &meta
 	}
+	if err := m.measure(ctx, &g); err != nil {
+		return Answer{}, err
+	}
 	if err := g.Tokens.Validate(); err != nil {
 		return Answer{}, harness.Fail(harness.FailServer, "read the model's tokens", err)
 	}
 	return Answer{Response: g.Text, Tokens: g.Tokens, Usage: g.Usage, Latency: g.Latency}, nil
+}
+
+// measure finds how many bytes of the response each token printed, where the generation does not say.
+// What a server cannot spell stays unknown; a call that another try can mend is an error.
+func (m model) measure(ctx context.Context, g *llm.Generation) error {
+	if g.Tokens == nil || g.Tokens.Lengths != nil || m.speller == nil {
+		return nil
+	}
+	lengths, err := m.speller.Lengths(ctx, g.Text, g.Tokens.IDs)
+	if f := (*harness.Failure)(nil); ctx.Err() != nil || errors.As(err, &f) && f.Retryable {
+		return err
+	}
+	if err == nil {
+		g.Tokens.Lengths = lengths
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,6 +174,49 @@ func TestModel(t *testing.T) {
 	}
 	if _, err := Model(nil, llm.Sampling{}, 0); err == nil {
 		t.Error("a model without a generator")
+	}
+}
+
+// spelling is a generator whose server spells token ids: 1 is " go", 2 is " on", 9 nothing.
+type spelling struct {
+	generator
+	down error
+}
+
+func (s *spelling) Tokenize(context.Context, string, bool) ([]int32, error) { return nil, s.down }
+
+func (s *spelling) Detokenize(_ context.Context, ids []int32) (string, error) {
+	text := ""
+	for _, id := range ids {
+		text += map[int32]string{1: " go", 2: " on"}[id]
+	}
+	return text, s.down
+}
+
+func TestModelMeasuresItsTokens(t *testing.T) {
+	t.Parallel()
+	down := harness.Fail(harness.FailServer, "detokenize", errors.New("connection reset"))
+	for _, c := range []struct {
+		name, text string
+		down       error
+		want       []int32
+		failed     bool
+	}{
+		{"spelled", "go on", nil, []int32{2, 3, 0}, false},
+		{"the text is not what the tokens spell", "went on", nil, nil, false},
+		{"the server cannot spell", "go on", harness.FailFinal(harness.FailServer, "detokenize", llm.ErrUnsupported), nil, false},
+		{"the server is away for a moment", "go on", down, nil, true},
+	} {
+		g := &spelling{down: c.down}
+		g.reply = llm.Generation{Text: c.text, Tokens: &harness.Tokens{IDs: []int32{1, 2, 9}}}
+		p, err := Model(g, llm.DefaultSampling(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := p.Act(t.Context(), turn(0, ""))
+		if (err != nil) != c.failed || !c.failed && !slices.Equal(a.Tokens.Lengths, c.want) {
+			t.Errorf("%s: %+v, %v", c.name, a.Tokens, err)
+		}
 	}
 }
 

@@ -77,10 +77,17 @@ func (l *Local) Generate(ctx context.Context, req Request) (Generation, error) {
 	}
 	g := Generation{Tokens: l.columns(prompt, req.Sampling)}
 	text := textstream.New(req.Sampling.Stop, false)
+	var pieces [][]byte
 	var err error
 	g.Latency, err = l.timed(func() error {
 		stream := StreamRequest{Prompt: prompt, Sampling: req.Sampling, TopLogprobs: req.TopLogprobs}
-		finish, err := l.m.Stream(ctx, stream, func(e TokenEvent) error { return l.take(&g, text, e, req.TopLogprobs) })
+		finish, err := l.m.Stream(ctx, stream, func(e TokenEvent) error {
+			piece := l.take(&g, e, req.TopLogprobs)
+			if pieces = append(pieces, piece); len(piece) > 0 && text.Write(piece) {
+				return errStopString
+			}
+			return nil
+		})
 		if errors.Is(err, errStopString) {
 			finish, err = "stop", nil
 		}
@@ -91,6 +98,9 @@ func (l *Local) Generate(ctx context.Context, req Request) (Generation, error) {
 		return Generation{}, localFailure(ctx, "generate", err)
 	}
 	g.Text, g.Tokens.Meta.Finish = text.All(), g.Finish
+	if g.Tokens.Lengths, err = Lengths(g.Text, pieces); err != nil {
+		return Generation{}, localFailure(ctx, "generate", err)
+	}
 	g.Usage = Usage{PromptTokens: len(prompt), CompletionTokens: len(g.Tokens.IDs)}
 	l.meter.tokens(len(prompt), len(g.Tokens.IDs), 0)
 	return g, nil
@@ -110,8 +120,8 @@ func (l *Local) columns(prompt []int32, s Sampling) *harness.Tokens {
 	}
 }
 
-// take adds a token to g.
-func (l *Local) take(g *Generation, text *textstream.Text, e TokenEvent, top int) error {
+// take adds a token to g and returns its text, empty for end and control tokens.
+func (l *Local) take(g *Generation, e TokenEvent, top int) []byte {
 	t := g.Tokens
 	t.IDs, t.Logprobs = append(t.IDs, e.ID), append(t.Logprobs, e.Logprob)
 	t.Entropies, t.Versions = append(t.Entropies, e.Entropy), append(t.Versions, l.version.Load())
@@ -121,10 +131,7 @@ func (l *Local) take(g *Generation, text *textstream.Text, e TokenEvent, top int
 	if !l.isText(e.ID) {
 		return nil
 	}
-	if text.Write(l.m.TokenBytes(e.ID)) {
-		return errStopString
-	}
-	return nil
+	return l.m.TokenBytes(e.ID)
 }
 
 // isText reports whether a token stands in the response's text: end and control tokens do not.

@@ -80,7 +80,7 @@ func TestLocalGeneration(t *testing.T) {
 	}
 	want := &harness.Tokens{
 		PromptIDs: []int32{'x', '>'}, IDs: []int32{'h', 0xC3, 0xA9, 0}, Logprobs: []float32{-1, -2, -3, -4}, Entropies: []float32{0, .5, 1, 1.5},
-		Versions: []int32{5, 5, 5, 5}, Meta: &harness.TokenMeta{Engine: "test", Version: "7", Model: "m", Mode: "raw", Temperature: 1, TopP: 1, Finish: "stop"},
+		Versions: []int32{5, 5, 5, 5}, Lengths: []int32{1, 1, 1, 0}, Meta: &harness.TokenMeta{Engine: "test", Version: "7", Model: "m", Mode: "raw", Temperature: 1, TopP: 1, Finish: "stop"},
 	}
 	if d := cmp.Diff(want, g.Tokens); d != "" || g.Text != "hé" || g.Finish != "stop" || len(g.Top) != 4 || g.Latency != time.Second {
 		t.Errorf("generation %+v\n%s", g, d)
