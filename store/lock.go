@@ -15,10 +15,10 @@ import (
 // the process ends, however it ends.
 const lockSuffix = "-writer"
 
-// lockWriter takes the writer's lock. SQLite's own locking serves, because it works on every
+// lockWriter takes the lock of the lock file at path. SQLite's own locking serves, because it works on every
 // platform and among the connections of one process too.
 func lockWriter(path string) (*conn, error) {
-	c, err := openConn(path+lockSuffix, url.Values{"_busy_timeout": {"0"}})
+	c, err := openConn(path, url.Values{"_busy_timeout": {"0"}})
 	if err == nil {
 		if err = c.script("BEGIN EXCLUSIVE"); err == nil {
 			return c, nil

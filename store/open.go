@@ -23,6 +23,8 @@ type Store struct {
 	w    *writer // nil: read only
 	lock *conn
 
+	signed bool // this process is the ledger's recording writer
+
 	mu   sync.Mutex
 	live map[int64]*attempt // attempts that this process is recording
 
@@ -49,6 +51,11 @@ func Open(ctx context.Context, path string, cfg Config) (*Store, error) {
 }
 
 func open(ctx context.Context, path string, cfg Config) (_ *Store, err error) {
+	return openAs(ctx, path, cfg, lockSuffix)
+}
+
+// openAs opens the ledger under one of the writers' locks.
+func openAs(ctx context.Context, path string, cfg Config, suffix string) (_ *Store, err error) {
 	all, err := loadMigrations(embedded)
 	if err != nil {
 		return nil, err
@@ -57,19 +64,19 @@ func open(ctx context.Context, path string, cfg Config) (_ *Store, err error) {
 	if err := probe(path, len(all), cfg.BusyTimeout); err != nil {
 		return nil, err
 	}
-	lock, err := lockWriter(path)
+	lock, err := lockWriter(path + suffix)
 	if errors.Is(err, ErrWriterActive) {
 		return nil, activeWriter(path)
 	} else if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, cfg: cfg, lock: lock, live: make(map[int64]*attempt)}
+	s := &Store{path: path, cfg: cfg, lock: lock, signed: suffix == lockSuffix, live: make(map[int64]*attempt)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, lock.close())
 		}
 	}()
-	c, err := openWriter(path, cfg, all)
+	c, err := openWriter(path, cfg, all, suffix == lockSuffix)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +108,7 @@ func probe(path string, latest int, busy time.Duration) error {
 	return id.check(latest)
 }
 
-func openWriter(path string, cfg Config, all []migration) (*conn, error) {
+func openWriter(path string, cfg Config, all []migration, sign bool) (*conn, error) {
 	c, err := openConn(path, writerParams(cfg.BusyTimeout))
 	if err != nil {
 		return nil, classify(err)
@@ -110,7 +117,7 @@ func openWriter(path string, cfg Config, all []migration) (*conn, error) {
 	setup := fmt.Sprintf("PRAGMA page_size = %d; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = %d; PRAGMA cache_size = -65536",
 		pageSize, (16<<20)/pageSize)
 	if err = classify(c.script(setup)); err == nil {
-		if err = migrate(c, all); err == nil {
+		if err = migrate(c, all); err == nil && sign {
 			err = signWriter(c, cfg.Now().UnixMilli())
 		}
 	}
@@ -137,7 +144,7 @@ func (s *Store) close() error {
 	}
 	errs = append(errs, s.db.Close())
 	if s.w != nil {
-		if s.w.broken == nil { // a full disk would only fail once more
+		if s.w.broken == nil && s.signed { // a full disk would only fail once more
 			_, err := s.w.conn.exec("DELETE FROM writer")
 			errs = append(errs, classify(err))
 		}

@@ -1,8 +1,8 @@
 package teacher
 
 import (
-	"errors"
 	"fmt"
+	"math"
 
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/internal/pystr"
@@ -70,8 +70,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("limits of %d trajectory and %d future steps: negative", c.MaxTrajectorySteps, c.MaxFutureSteps)
 	case c.Similarity && !(c.SimilarityThreshold > 0 && c.SimilarityThreshold < 1):
 		return fmt.Errorf("similarity threshold %v is outside (0, 1)", c.SimilarityThreshold)
-	case c.SuccessThreshold != c.SuccessThreshold:
-		return errors.New("the success threshold is not a number")
+	case math.IsNaN(c.SuccessThreshold) || math.IsInf(c.SuccessThreshold, 0):
+		return fmt.Errorf("success threshold %v is not a number", c.SuccessThreshold)
 	}
 	return nil
 }

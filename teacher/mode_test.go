@@ -90,7 +90,7 @@ func TestConfigIsChecked(t *testing.T) {
 		`trajectory format "actions" is an alias: parse it first`: func(c *Config) { c.Format = "actions" },
 		"limits of -1 trajectory and 0 future steps: negative":    func(c *Config) { c.MaxTrajectorySteps = -1 },
 		"similarity threshold 1 is outside (0, 1)":                func(c *Config) { c.Similarity, c.SimilarityThreshold = true, 1 },
-		"the success threshold is not a number":                   func(c *Config) { c.SuccessThreshold = nan },
+		"success threshold NaN is not a number":                   func(c *Config) { c.SuccessThreshold = nan },
 	} {
 		c := DefaultConfig(ImmediateFeedback)
 		change(&c)

@@ -1,0 +1,396 @@
+package teacher
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/llm"
+)
+
+// groupWork is a group on its way through a pass.
+type groupWork struct {
+	p        *passRun
+	group    harness.ScoreGroup
+	modes    []int // indices into p.passes of those that are not up to date
+	episodes []harness.GroupEpisode
+	rows     []Row
+	steps    []*stepWork // one per row
+	asks     []*ask      // by row, then mode: neighbours share their beginning
+}
+
+// stepWork is one step with what all modes share.
+type stepWork struct {
+	episode *harness.GroupEpisode
+	step    *harness.Step
+	status  harness.ScoreStatus // "" = it can be scored
+	prompt  studentPrompt
+	mask    []bool
+	student harness.LogprobColumn // without values until they are known
+}
+
+// ask is a step under one mode.
+type ask struct {
+	mode    int
+	step    *stepWork
+	row     int
+	context Context
+	status  harness.ScoreStatus
+	ids     []int32 // the teacher's prompt
+	cut     int     // tokens that serl-compat truncation took off
+	column  harness.LogprobColumn
+}
+
+// run scores the group in all modes that need it.
+func (g *groupWork) run(ctx context.Context) error {
+	var err error
+	if g.episodes, err = g.p.ledger.GroupEpisodes(ctx, g.p.opt.RunID, g.group.Index); err != nil {
+		return err
+	}
+	g.rows = rowsOf(g.group.Index, g.episodes, g.p.opt.Judge)
+	for i := range g.episodes {
+		for k := range g.episodes[i].Steps {
+			g.steps = append(g.steps, &stepWork{episode: &g.episodes[i], step: &g.episodes[i].Steps[k]})
+		}
+	}
+	if err := g.prepare(ctx); err != nil {
+		return err
+	}
+	if err := g.p.selfCheck(ctx, g.steps); err != nil {
+		return err
+	}
+	if err := g.contexts(ctx); err != nil {
+		return err
+	}
+	if err := g.answer(ctx); err != nil || g.p.opt.DryRun {
+		return err
+	}
+	return g.save(ctx)
+}
+
+// each runs f for the numbers below n, as many at once as the pass may have calls in flight.
+func (g *groupWork) each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	eg, ctx := errgroup.WithContext(ctx)
+	eg.SetLimit(g.p.opt.Concurrency)
+	for i := range n {
+		eg.Go(func() error {
+			if err := g.p.enter(ctx); err != nil {
+				return err
+			}
+			defer g.p.leave()
+			return f(ctx, i)
+		})
+	}
+	return eg.Wait()
+}
+
+// prepare renders each step's prompt, marks its action tokens and says which steps cannot be scored.
+func (g *groupWork) prepare(ctx context.Context) error {
+	return g.each(ctx, len(g.steps), func(ctx context.Context, i int) error {
+		w := g.steps[i]
+		t := w.step.Tokens
+		switch {
+		case t == nil || t.IDs == nil:
+			w.status = harness.ScoreNoTokens
+			return nil
+		case len(t.IDs) == 0:
+			w.status = harness.ScoreEmpty
+			return nil
+		case g.p.opt.Student == StudentRecorded && t.Logprobs == nil:
+			w.status = harness.ScoreNoLogprobs
+			return nil
+		}
+		var err error
+		if w.prompt, err = renderStudent(ctx, g.p.engine, w.step); err != nil {
+			return g.locate(w, err)
+		}
+		w.mask, err = g.p.masks.mask(ctx, w.step)
+		if bad := (*misalignedError)(nil); errors.As(err, &bad) {
+			g.p.opt.Log.Debug("response is not spelled by the teacher's tokenizer", "episode", w.episode.ID, "step", w.step.Index, "reason", bad.err)
+			w.status = harness.ScoreMisaligned
+			return nil
+		}
+		return g.locate(w, err)
+	})
+}
+
+func (g *groupWork) locate(w *stepWork, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("episode %d, step %d: %w", w.episode.ID, w.step.Index, err)
+}
+
+// contexts builds every mode's contexts and renders them.
+func (g *groupWork) contexts(ctx context.Context) error {
+	batches := make(map[int]*Batch, len(g.modes))
+	var fitting sync.Mutex // batches are not safe for concurrent use
+	for _, m := range g.modes {
+		b, err := Build(g.rows, g.p.opt.Modes[m], g.p.opt.Templates)
+		if err != nil {
+			return err
+		}
+		batches[m] = b
+		for i, w := range g.steps {
+			a := &ask{mode: m, step: w, row: i, status: w.status}
+			if a.status == "" {
+				if a.context = b.Context(i); !a.context.Available {
+					a.status = harness.ScoreNoContext
+				}
+			}
+			g.asks = append(g.asks, a)
+		}
+	}
+	slices.SortStableFunc(g.asks, func(a, b *ask) int { return cmp.Compare(a.row, b.row) })
+	return g.each(ctx, len(g.asks), func(ctx context.Context, i int) error {
+		a := g.asks[i]
+		if a.status != "" {
+			return nil
+		}
+		return g.locate(a.step, g.render(ctx, a, batches[a.mode], &fitting))
+	})
+}
+
+// render turns a context into ids, shortened where it is too long.
+func (g *groupWork) render(ctx context.Context, a *ask, b *Batch, fitting *sync.Mutex) error {
+	ids, err := g.p.engine.Render(ctx, a.context.Messages)
+	if err != nil {
+		return fmt.Errorf("render teacher prompt (%s): %w", b.x.cfg.Mode, err)
+	}
+	limit := g.p.limit(len(a.step.step.Tokens.IDs))
+	if limit > 0 && len(ids) > limit {
+		if g.p.opt.Truncation == TruncateCompat {
+			if g.p.opt.MaxPrompt > limit {
+				a.status = harness.ScoreTooLong
+				return nil
+			}
+			a.cut, ids = len(ids)-limit, ids[:limit]
+			a.ids, a.context.Tokens = ids, limit
+			return nil
+		}
+		fitting.Lock()
+		a.context, err = b.Fit(a.row, limit, func(ms []harness.Message) (int, error) {
+			ids, err := g.p.engine.Render(ctx, ms)
+			return len(ids), err
+		})
+		fitting.Unlock()
+		if err != nil {
+			return err
+		}
+		if !a.context.Available {
+			a.status = harness.ScoreTooLong
+			return nil
+		}
+		if ids, err = g.p.engine.Render(ctx, a.context.Messages); err != nil {
+			return err
+		}
+	}
+	var ok bool
+	if a.ids, ok = a.step.prompt.teacher(ids); !ok {
+		a.status = harness.ScoreMisaligned
+	}
+	a.context.Tokens = len(a.ids)
+	return nil
+}
+
+// question is a column of log-probabilities that somebody needs.
+type question struct {
+	key    harness.ContentKey
+	prefix []int32
+	answer []int32
+}
+
+// answer finds or asks the log-probabilities that the group needs.
+func (g *groupWork) answer(ctx context.Context) error {
+	questions := g.questions()
+	keys := make([]harness.ContentKey, len(questions))
+	for i, q := range questions {
+		keys[i] = q.key
+	}
+	known, err := g.p.ledger.Logprobs(ctx, keys)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(questions, func(q question) bool { _, ok := known[q.key]; return ok })
+	g.p.count(func(t *totals) {
+		t.cached += len(known)
+		for _, q := range missing {
+			t.missing++
+			t.promptTokens += len(q.prefix)
+			t.answerTokens += len(q.answer)
+		}
+	})
+	if g.p.opt.DryRun {
+		g.show()
+		return nil
+	}
+	var mu sync.Mutex
+	keep := g.p.newKeeper(func(cols []harness.LogprobColumn) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range cols {
+			known[c.Key] = c.Values
+		}
+	})
+	err = g.each(ctx, len(missing), func(ctx context.Context, i int) error {
+		q := missing[i]
+		s, err := g.p.engine.Score(ctx, llm.ScoreRequest{Prefix: q.prefix, Continuation: q.answer})
+		if err != nil {
+			return err
+		}
+		if len(s.Logprobs) != len(q.answer) {
+			return harness.FailFinal(harness.FailServer, "score", fmt.Errorf("%d log-probabilities for %d tokens", len(s.Logprobs), len(q.answer)))
+		}
+		g.p.count(func(t *totals) { t.calls++; t.scored += len(q.answer) })
+		return keep.add(ctx, harness.LogprobColumn{Key: q.key, Values: s.Logprobs})
+	})
+	// What was answered is kept, also when something failed: the next try does not ask it again.
+	if flushErr := keep.flush(context.WithoutCancel(ctx)); err == nil {
+		err = flushErr
+	}
+	if err != nil {
+		return fmt.Errorf("group %d: %w", g.group.Index, err)
+	}
+	return g.fill(known)
+}
+
+// questions lists what must be known, each once, in order of rows.
+func (g *groupWork) questions() []question {
+	var out []question
+	seen := make(map[harness.ContentKey]bool)
+	add := func(key harness.ContentKey, prefix, answer []int32) {
+		if !seen[key] {
+			seen[key] = true
+			out = append(out, question{key, prefix, answer})
+		}
+	}
+	for _, a := range g.asks {
+		if a.status != "" {
+			continue
+		}
+		ids := a.step.step.Tokens.IDs
+		if a.step.student.Key == (harness.ContentKey{}) {
+			if g.p.opt.Student == StudentScored {
+				a.step.student.Key = logprobKey(g.p.teacher, a.step.prompt.recorded, ids)
+			} else {
+				a.step.student = recordedColumn(a.step.step.Tokens.Logprobs)
+			}
+		}
+		if g.p.opt.Student == StudentScored {
+			add(a.step.student.Key, a.step.prompt.recorded, ids)
+		}
+		a.column.Key = logprobKey(g.p.teacher, a.ids, ids)
+		add(a.column.Key, a.ids, ids)
+	}
+	return out
+}
+
+// fill gives each row its columns.
+func (g *groupWork) fill(known map[harness.ContentKey][]float32) error {
+	for _, a := range g.asks {
+		if a.status != "" {
+			continue
+		}
+		if a.step.student.Values == nil {
+			a.step.student.Values = known[a.step.student.Key]
+		}
+		a.column.Values = known[a.column.Key]
+		n := len(a.step.step.Tokens.IDs)
+		if len(a.step.student.Values) != n || len(a.column.Values) != n {
+			return g.locate(a.step, fmt.Errorf("%d student and %d teacher log-probabilities for %d tokens", len(a.step.student.Values), len(a.column.Values), n))
+		}
+		a.status = harness.ScoreDone
+	}
+	return nil
+}
+
+// save writes each mode's rows.
+func (g *groupWork) save(ctx context.Context) error {
+	if g.p.opt.Student == StudentRecorded {
+		var cols []harness.LogprobColumn
+		for _, w := range g.steps {
+			if w.student.Values != nil {
+				cols = append(cols, w.student)
+			}
+		}
+		if err := g.p.ledger.AddLogprobs(ctx, cols); err != nil {
+			return err
+		}
+	}
+	for _, m := range g.modes {
+		var rows []harness.StepScore
+		for _, a := range g.asks {
+			if a.mode == m {
+				rows = append(rows, a.score())
+			}
+		}
+		pass := &g.p.passes[m]
+		if err := g.p.ledger.SaveScores(ctx, pass.ID, g.group.Index, fingerprint(g.group, Mode(pass.Mode)), rows); err != nil {
+			return err
+		}
+		g.p.count(func(t *totals) { t.done++ })
+	}
+	return nil
+}
+
+// leftOut is what a row says about a context that is not whole.
+type leftOut struct {
+	LeftOut
+	Truncated int `json:"truncated_tokens,omitempty"` // taken off the end, under serl-compat truncation
+}
+
+func (a *ask) score() harness.StepScore {
+	r := harness.StepScore{Attempt: a.step.episode.Attempt, Step: a.step.step.Index, Status: a.status, PromptTokens: a.context.Tokens}
+	if a.status != harness.ScoreDone {
+		r.PromptTokens = 0
+		return r
+	}
+	r.Student, r.Teacher, r.ActionMask = a.step.student, a.column, a.step.mask
+	if left := (leftOut{a.context.Left, a.cut}); left != (leftOut{}) {
+		raw, err := json.Marshal(left)
+		if err != nil { // numbers
+			panic(err)
+		}
+		r.LeftOut = raw
+	}
+	return r
+}
+
+// show hands every context of a dry run over.
+func (g *groupWork) show() {
+	g.p.count(func(t *totals) {
+		t.done += len(g.modes)
+		for _, a := range g.asks {
+			status := a.status
+			if status == "" {
+				status = harness.ScoreDone
+			}
+			t.dry[a.mode].Rows[status]++
+			if status != harness.ScoreDone {
+				continue
+			}
+			c := &t.dry[a.mode]
+			c.Tokens += len(a.step.step.Tokens.IDs)
+			c.Prompts += len(a.ids)
+			if a.context.Left != (LeftOut{}) || a.cut > 0 {
+				c.Shortened++
+			}
+			if !slices.Contains(a.step.mask, true) {
+				c.NoAction++
+			}
+			if g.p.opt.Contexts != nil {
+				g.p.opt.Contexts(Shown{
+					Mode: Mode(g.p.passes[a.mode].Mode), Episode: a.step.episode.EpisodeRef, Step: a.step.step.Index, Context: a.context,
+					Student: len(a.step.prompt.recorded), Tokens: len(a.ids), Answer: len(a.step.step.Tokens.IDs),
+				})
+			}
+		}
+	})
+}
