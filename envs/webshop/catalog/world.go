@@ -219,3 +219,6 @@ func sortedOptions(p *Product) []Option {
 	slices.SortFunc(out, func(a, b Option) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
+
+// Stream is the world's random stream.
+func (w *World) Stream() *pyrand.Rand { return w.Rand }
