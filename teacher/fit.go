@@ -2,6 +2,7 @@ package teacher
 
 import (
 	"fmt"
+	"math"
 	"sort"
 
 	"github.com/hindsightrl/harness"
@@ -67,7 +68,7 @@ func (l ladder) at(level int) cut {
 // Fit writes out the context of row i within limit tokens, as count counts them; 0 means no limit. A
 // context that is too long is shortened, from its least useful part on and no further than needed, and
 // Left says what it lacks; its end is never cut off. Where nothing helps, it is TooLong and not available.
-// count is called once for a context that fits, and a logarithmic number of times otherwise.
+// count is called once for a context that fits, and a few times otherwise.
 func (b *Batch) Fit(i, limit int, count Counter) (Context, error) {
 	c := b.Context(i)
 	if !c.Available || limit <= 0 {
@@ -80,26 +81,76 @@ func (b *Batch) Fit(i, limit int, count Counter) (Context, error) {
 	if c.Tokens = n; n <= limit {
 		return c, nil
 	}
-	l := b.ladder(i)
-	written := make(map[int]Context)
-	level := 1 + sort.Search(l.rungs(), func(level int) bool {
-		if err != nil {
-			return true
-		}
-		p := b.plan(i, l.at(level+1))
-		short := b.write(i, &p)
-		if short.Tokens, err = count(short.Messages); err != nil {
-			return true
-		}
-		written[level+1] = short
-		return short.Tokens <= limit
-	})
+	f := &fitting{b: b, row: i, ladder: b.ladder(i), limit: limit, count: count, written: map[int]Context{0: c}}
+	level, err := f.search()
 	if err != nil {
 		return Context{}, fmt.Errorf("count tokens of row %d: %w", i, err)
 	}
-	if short, ok := written[level]; ok && short.Tokens <= limit {
-		return short, nil
+	if level > f.ladder.rungs() {
+		c.Available, c.TooLong = false, true
+		return c, nil
 	}
-	c.Available, c.TooLong = false, true
-	return c, nil
+	return f.written[level], nil
+}
+
+// fitting looks for the first level of a ladder that fits.
+type fitting struct {
+	b       *Batch
+	row     int
+	ladder  ladder
+	limit   int
+	count   Counter
+	written map[int]Context // by level, counted
+	err     error
+}
+
+// search starts where the share of tokens in the whole text lets it expect the answer, and goes from
+// there in growing strides: a count may be a call to a server, and the first guess is mostly right.
+func (f *fitting) search() (int, error) {
+	top := f.ladder.rungs()
+	whole := f.written[0]
+	density := float64(whole.Tokens) / math.Max(1, float64(length(whole.Messages)))
+	guess := 1 + sort.Search(top, func(level int) bool {
+		return density*float64(length(f.write(level+1).Messages)) <= float64(f.limit)
+	})
+	guess = min(guess, top)
+	low, high := 0, top+1 // low does not fit; high does, or is past the end
+	for stride, at := 1, guess; low+1 < high && f.err == nil; stride *= 2 {
+		if f.fits(at) {
+			high = at
+			at = max(at-stride, low+1)
+		} else {
+			low = at
+			at = min(at+stride, high-1)
+		}
+		if high-low > 1 && (at <= low || at >= high) {
+			at = (low + high) / 2
+		}
+	}
+	return high, f.err
+}
+
+func (f *fitting) write(level int) Context {
+	p := f.b.plan(f.row, f.ladder.at(level))
+	return f.b.write(f.row, &p)
+}
+
+func (f *fitting) fits(level int) bool {
+	c, known := f.written[level]
+	if !known {
+		c = f.write(level)
+		if c.Tokens, f.err = f.count(c.Messages); f.err != nil {
+			return false
+		}
+		f.written[level] = c
+	}
+	return c.Tokens <= f.limit
+}
+
+func length(ms []harness.Message) int {
+	n := 0
+	for _, m := range ms {
+		n += len(m.Content)
+	}
+	return n
 }
