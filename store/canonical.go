@@ -111,7 +111,7 @@ func (d *dumper) step(s *harness.Step) {
 	d.messages(" next_prompt", s.NextPrompt)
 	if t := s.Tokens; t != nil {
 		d.line(" tokens", "prompt", t.PromptIDs, "ids", t.IDs, "logprobs", t.Logprobs, "entropies", t.Entropies, "low", t.EntropyLow,
-			"high", t.EntropyHigh, "versions", t.Versions, "top_k", t.TopK)
+			"high", t.EntropyHigh, "versions", t.Versions, "lengths", t.Lengths, "top_k", t.TopK)
 		if t.Meta != nil {
 			d.line(" meta", "value", *t.Meta)
 		}

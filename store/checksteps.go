@@ -64,6 +64,9 @@ func (c *checker) step(k *checkedStep, cur *carry, sum *attempt) bool {
 		c.add("tokens", k.id, false, "%v", err)
 		return false
 	}
+	if _, err := st.Tokens.Spans(st.Response); err != nil {
+		c.add("tokens", k.id, false, "%v", err)
+	}
 	sum.note(&st)
 	sum.carry.index++
 	return true

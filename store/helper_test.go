@@ -120,6 +120,10 @@ func (g *game) step() harness.Step {
 	s.PolicyTime, s.EnvTime = time.Duration(g.r.IntN(1e9)), time.Duration(g.r.IntN(1e5))
 	if g.tokens > 0 {
 		s.Tokens = g.sample(len(s.Prompt[0].Content) / 4)
+		s.Tokens.Lengths = make([]int32, g.tokens)
+		for range len(s.Response) {
+			s.Tokens.Lengths[g.r.IntN(g.tokens)]++
+		}
 	}
 	return s
 }

@@ -40,6 +40,9 @@ func checkStep(s *harness.Step, want int) error {
 	if err := checkSpans(s.Spans, s.Response); err != nil {
 		return err
 	}
+	if _, err := s.Tokens.Spans(s.Response); err != nil {
+		return err
+	}
 	return checkTokens(s.Tokens)
 }
 

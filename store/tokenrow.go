@@ -10,7 +10,7 @@ import (
 )
 
 const insertTokens = `INSERT INTO tokens (step_id, n, n_prompt, top_k, meta_id, ids, logprobs, entropies, entropy_low, entropy_high,
-	versions, prompt_ids) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`
+	versions, prompt_ids, lengths) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`
 
 func nanoseconds(n int64) time.Duration { return time.Duration(n) }
 
@@ -34,7 +34,7 @@ func encodeTokens(t *harness.Tokens, base []byte) (row []driver.Value, nextBase 
 	row = []driver.Value{
 		nil, int64(len(t.IDs)), int64(len(t.PromptIDs)), int64(t.TopK), nil,
 		narrowColumn(t.IDs), floatColumn(t.Logprobs), floatColumn(t.Entropies), floatColumn(t.EntropyLow), floatColumn(t.EntropyHigh),
-		narrowColumn(t.Versions), promptColumn(t.PromptIDs, base),
+		narrowColumn(t.Versions), promptColumn(t.PromptIDs, base), narrowColumn(t.Lengths),
 	}
 	if t.PromptIDs != nil {
 		nextBase = append(words(t.PromptIDs), words(t.IDs)...)
@@ -44,12 +44,13 @@ func encodeTokens(t *harness.Tokens, base []byte) (row []driver.Value, nextBase 
 
 // tokenColumns are what tokenRow reads, for a query that joins token_meta as m.
 const tokenColumns = `t.step_id, t.n, t.n_prompt, t.top_k, t.meta_id, t.ids, t.logprobs, t.entropies, t.entropy_low, t.entropy_high,
-	t.versions, t.prompt_ids, m.engine, m.version, m.model, m.mode, m.temperature, m.top_p, m.top_k, m.min_p, m.finish, m.drift`
+	t.versions, t.prompt_ids, t.lengths, m.engine, m.version, m.model, m.mode, m.temperature, m.top_p, m.top_k, m.min_p, m.finish, m.drift`
 
 // tokenRow is a row of tokens as it lies in the file. All of it is NULL for a step without tokens.
 type tokenRow struct {
 	stepID, n, nPrompt, topK, metaID                        *int64
 	ids, logprobs, entropies, low, high, versions, promptID any
+	lengths                                                 any
 	engine, version, model, mode, finish, drift             any
 	temperature, topP, minP                                 *float64
 	samplerTopK                                             *int64
@@ -58,7 +59,7 @@ type tokenRow struct {
 func (r *tokenRow) targets() []any {
 	return []any{
 		&r.stepID, &r.n, &r.nPrompt, &r.topK, &r.metaID, &r.ids, &r.logprobs, &r.entropies, &r.low, &r.high,
-		&r.versions, &r.promptID, &r.engine, &r.version, &r.model, &r.mode, &r.temperature, &r.topP, &r.samplerTopK, &r.minP, &r.finish, &r.drift,
+		&r.versions, &r.promptID, &r.lengths, &r.engine, &r.version, &r.model, &r.mode, &r.temperature, &r.topP, &r.samplerTopK, &r.minP, &r.finish, &r.drift,
 	}
 }
 
@@ -75,7 +76,7 @@ func decodeTokens(r *tokenRow, c *carry) (*harness.Tokens, error) {
 		to   *[]int32
 		v    any
 		base []byte
-	}{{"ids", &t.IDs, r.ids, nil}, {"versions", &t.Versions, r.versions, nil}, {"prompt_ids", &t.PromptIDs, r.promptID, c.ids}} {
+	}{{"ids", &t.IDs, r.ids, nil}, {"versions", &t.Versions, r.versions, nil}, {"prompt_ids", &t.PromptIDs, r.promptID, c.ids}, {"lengths", &t.Lengths, r.lengths, nil}} {
 		if *col.to, err = int32s(col.v, col.base); err != nil {
 			return nil, fmt.Errorf("%s: %w", col.name, err)
 		}
