@@ -174,6 +174,8 @@ func (a *attempt) turn(ctx, hard context.Context) (stop harness.StopReason, err 
 	t0 := a.cfg.now()
 	answer, err := a.ask(ctx, hard)
 	switch {
+	case errors.Is(err, llm.ErrContextLength) && a.steps == 0:
+		return "", neverFits(err)
 	case errors.Is(err, llm.ErrContextLength):
 		return harness.StopContext, nil
 	case err != nil:
@@ -207,6 +209,16 @@ func (a *attempt) turn(ctx, hard context.Context) (stop harness.StopReason, err 
 	s.Feedback, s.Privileged, s.Next = tr.Feedback, tr.Privileged, tr.Observation
 	s.Reward, s.Score, s.Won, s.Done = tr.Reward, tr.Score, tr.Won, tr.Done
 	return "", a.record(hard, before, s, answer)
+}
+
+// neverFits types a first prompt that is too long. Nothing was played, so there is nothing that a
+// reward of 0 could be for: the run's own configuration cannot work with this model.
+func neverFits(err error) error {
+	if f := (*harness.Failure)(nil); errors.As(err, &f) {
+		err = f.Err // not the server's failure
+	}
+	err = &harness.Failure{Kind: harness.FailAgent, Op: "step 0: ask the policy", Err: err}
+	return errext.WithHint(err, "shorten the prompts (--templates compact, --history 0) or the responses (--max-tokens), or serve the model with a longer context")
 }
 
 // record takes the step into the state, renders the prompt that follows, and hands it over.

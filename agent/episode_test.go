@@ -83,6 +83,31 @@ func TestOddResponsesAreInvalidActions(t *testing.T) {
 	}
 }
 
+// A first prompt that does not fit is no outcome: nothing was played that a reward could be for.
+func TestFirstPromptThatNeverFitsFails(t *testing.T) {
+	t.Parallel()
+	full := PolicyFunc(func(context.Context, Turn) (Answer, error) {
+		return Answer{}, harness.FailFinal(harness.FailServer, "generate", fmt.Errorf("3000 tokens: %w", llm.ErrContextLength))
+	})
+	cfg, rec := quick(t, &corridor{}, full)
+	var failures []*harness.Failure
+	cfg.OnEvent = func(e Event) {
+		if e.Kind == EventFailed {
+			failures = append(failures, e.Failure)
+		}
+	}
+	if o, err := runOne(t, ref(9, 0), cfg); err == nil {
+		t.Fatalf("outcome %+v", o)
+	}
+	if n := len(rec.of(t, ref(9, 0)).attempts); n != 1 || len(failures) != 1 {
+		t.Fatalf("%d attempts, failures %v", n, failures)
+	}
+	f := failures[0]
+	if f.Kind != harness.FailAgent || !errors.Is(f, llm.ErrContextLength) || !strings.Contains(errext.Hint(f), "--templates compact") {
+		t.Errorf("failure %v (hint %q)", f, errext.Hint(f))
+	}
+}
+
 func TestStopReasons(t *testing.T) {
 	t.Parallel()
 	forever := PolicyFunc(func(context.Context, Turn) (Answer, error) {

@@ -15,6 +15,26 @@ import (
 //go:embed prompts/default.yaml
 var defaultPrompts []byte
 
+//go:embed prompts/compact.yaml
+var compactPrompts []byte
+
+// BuiltinTemplates are the names that NamedTemplates knows, with a line of explanation each.
+var BuiltinTemplates = [][2]string{
+	{"default", "the project's own wording"},
+	{"compact", "short prompts without the list of commands, for models with a context of a few hundred tokens"},
+}
+
+// NamedTemplates returns a built-in set of templates; ok is false for any other name.
+func NamedTemplates(name string) (t *Templates, ok bool) {
+	switch name {
+	case "default":
+		return defaultTemplates, true
+	case "compact":
+		return compactTemplates, true
+	}
+	return nil, false
+}
+
 // Template keys that every format uses; the prompts of an environment have keys of their own
 // (Format.First and Format.Later).
 const (
@@ -40,15 +60,18 @@ type Templates struct {
 // DefaultTemplates returns the project's own wording.
 func DefaultTemplates() *Templates { return defaultTemplates }
 
-var defaultTemplates = mustDefault()
+var (
+	defaultTemplates = mustTemplates(new(Templates), defaultPrompts)
+	compactTemplates = mustTemplates(defaultTemplates, compactPrompts)
+)
 
-// mustDefault parses the embedded file; that it parses is checked by the package's tests.
-func mustDefault() *Templates {
-	texts, err := templatefile.Decode(defaultPrompts)
+// mustTemplates parses an embedded file on top of base; that it parses is checked by the package's tests.
+func mustTemplates(base *Templates, file []byte) *Templates {
+	texts, err := templatefile.Decode(file)
 	if err != nil {
 		panic(err)
 	}
-	t, err := new(Templates).With(texts)
+	t, err := base.With(texts)
 	if err != nil {
 		panic(err)
 	}

@@ -2,11 +2,13 @@ package agent
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/internal/templatefile"
 	"github.com/hindsightrl/harness/internal/testutil"
@@ -31,6 +33,55 @@ func TestDefaultTemplatesServeEveryFormat(t *testing.T) {
 	}
 	if got := DefaultTemplates().Text("agent_nothing"); got != "" {
 		t.Errorf("text of an unknown key: %q", got)
+	}
+}
+
+// The compact prompts serve every format that the default ones do, hold what an agent cannot do without,
+// and are shorter.
+func TestCompactTemplates(t *testing.T) {
+	t.Parallel()
+	compact, ok := NamedTemplates("compact")
+	if !ok || !slices.Equal(compact.Keys(), DefaultTemplates().Keys()) {
+		t.Fatalf("keys %v", compact.Keys())
+	}
+	scene := Scene{
+		Task: "heat an egg", Observation: harness.Observation{Text: "You see an egg 1.", Admissible: []string{"take egg 1", "look"}},
+		History: []Past{{"You are at home.", "go to fridge 1"}}, Window: 1,
+	}
+	for env, f := range DefaultFormats() {
+		for _, window := range []int{0, 1} {
+			s := scene
+			s.Window = window
+			short, err := f.Prompt(compact, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			long, err := f.Prompt(DefaultTemplates(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := short[0].Content
+			if !strings.Contains(text, "heat an egg") || !strings.Contains(text, "You see an egg 1.") || !strings.Contains(text, "<action>") {
+				t.Errorf("%s, window %d: %q", env, window, text)
+			}
+			if strings.Contains(text, "take egg 1") || strings.Contains(text, "go to fridge 1") != (window > 0) {
+				t.Errorf("%s, window %d: %q", env, window, text)
+			}
+			if 2*len(text) > len(long[0].Content) {
+				t.Errorf("%s: %d bytes, the default prompt has %d", env, len(text), len(long[0].Content))
+			}
+		}
+	}
+	if d, ok := NamedTemplates("default"); !ok || d != DefaultTemplates() {
+		t.Error("default is another set")
+	}
+	if _, ok := NamedTemplates("file.yaml"); ok {
+		t.Error("a file is a name")
+	}
+	for _, b := range BuiltinTemplates {
+		if _, ok := NamedTemplates(b[0]); !ok {
+			t.Errorf("%q is listed and unknown", b[0])
+		}
 	}
 }
 

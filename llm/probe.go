@@ -19,6 +19,7 @@ type Capabilities struct {
 	TopLogprobs   int    `json:"top_logprobs"`    // alternatives per sampled token that were given, of ProbeConfig.Top
 	TokenInput    bool   `json:"token_input"`     // generation from ids
 	Render        bool   `json:"render"`          // messages to ids
+	Spelling      bool   `json:"spelling"`        // ids to text, so that each token's bytes of the response are known
 	Scoring       bool   `json:"scoring"`         // log-probabilities of given tokens
 	ScoringTop    int    `json:"scoring_top"`     // alternatives per scored token that were given
 	CallsPerScore int    `json:"calls_per_score"` // requests that scoring the sample took
@@ -59,7 +60,7 @@ func compareLogprobs(a, b []float32) Difference {
 type ProbeConfig struct {
 	Messages  []harness.Message // what to ask; nil = a short neutral question
 	MaxTokens int               // length of the sample; 0 = 32
-	Top       int               // alternatives to ask for; 0 = 5
+	Top       int               // alternatives to ask for; 0 = 20
 	Seed      int64             // of the sample; 0 = 1
 }
 
@@ -67,9 +68,12 @@ func (c ProbeConfig) withDefaults() ProbeConfig {
 	if len(c.Messages) == 0 {
 		c.Messages = []harness.Message{{Role: "user", Content: "Name three things that are found in a kitchen, and say where."}}
 	}
-	c.MaxTokens, c.Top, c.Seed = or(c.MaxTokens, 32), or(c.Top, 5), or(c.Seed, 1)
+	c.MaxTokens, c.Top, c.Seed = or(c.MaxTokens, 32), or(c.Top, 20), or(c.Seed, 1)
 	return c
 }
+
+// fewAlternatives is what OpenAI's completions and servers with a low bound grant.
+const fewAlternatives = 5
 
 // prober carries one probe through its steps.
 type prober struct {
@@ -97,7 +101,7 @@ func Probe(ctx context.Context, c Client, cfg ProbeConfig) (*Report, error) {
 		p.rep.conclude()
 		return p.rep, nil
 	}
-	for _, step := range []func(context.Context, *Generation) error{p.seeds, p.render, p.tokenInput, p.scoring, p.mode, p.control} {
+	for _, step := range []func(context.Context, *Generation) error{p.seeds, p.render, p.spelling, p.tokenInput, p.scoring, p.mode, p.control} {
 		if err := step(ctx, gen); err != nil {
 			return nil, fmt.Errorf("probe server: %w", err)
 		}
@@ -127,12 +131,18 @@ func (p *prober) request(temperature float64) Request {
 // generation samples the response that the other steps rest on; nil = the server gives none.
 func (p *prober) generation(ctx context.Context) (*Generation, error) {
 	gen, err := p.c.Generate(ctx, p.request(1))
-	if err != nil { // perhaps only the alternatives are refused
-		req := p.request(1)
-		req.TopLogprobs = 0
-		if gen, err = p.c.Generate(ctx, req); err != nil {
-			return nil, p.cannot(ctx, "generation fails", err)
+	refused, asked := err, p.cfg.Top
+	for _, fewer := range []int{fewAlternatives, 0} { // perhaps only so many alternatives are refused
+		if err != nil && p.cfg.Top > fewer {
+			p.cfg.Top = fewer
+			gen, err = p.c.Generate(ctx, p.request(1))
 		}
+	}
+	if err != nil {
+		return nil, p.cannot(ctx, "generation fails", err)
+	}
+	if refused != nil && !errors.Is(refused, errTextOnly) {
+		p.rep.find(LevelWarn, "%d alternatives per token are refused: %v", asked, refused)
 	}
 	r := p.rep
 	r.Text = true
@@ -179,6 +189,21 @@ func (p *prober) render(ctx context.Context, gen *Generation) error {
 	if gen.Tokens != nil && gen.Tokens.PromptIDs != nil && !equalIDs(ids, gen.Tokens.PromptIDs) {
 		p.rep.find(LevelFail, "rendering gives %d prompt ids, generation used %d others: scores would belong to another prompt", len(ids), len(gen.Tokens.PromptIDs))
 	}
+	return nil
+}
+
+// spelling finds the bytes of the response that each token printed.
+func (p *prober) spelling(ctx context.Context, gen *Generation) error {
+	tok, ok := p.c.(Tokenizer)
+	if !ok || gen.Tokens == nil || len(gen.Tokens.IDs) == 0 {
+		return nil
+	}
+	if gen.Tokens.Lengths == nil {
+		if _, err := NewSpeller(tok).Lengths(ctx, gen.Text, gen.Tokens.IDs); err != nil {
+			return p.cannot(ctx, "spelling tokens", err)
+		}
+	}
+	p.rep.Spelling = true
 	return nil
 }
 

@@ -35,17 +35,17 @@ func can(rep *llm.Report) map[string]bool {
 
 func TestProbeMeasuresEachServer(t *testing.T) {
 	t.Parallel()
-	// text, exact rollouts, token space, entropy, scoring, rendering, versions, pause, seeds
+	// text, exact rollouts, spans, token space, entropy, scoring, rendering, versions, pause, seeds
 	want := map[string]string{
-		"vllm/chat":                          "yyyyyyyyy",
-		"vllm/chat, actual token last":       "yyyyyyyyy",
-		"vllm/completions":                   "yyyyyyyyy",
-		"vllm/tokens":                        "yyyyyyyyy",
-		"vllm/tokens, string ids, no render": "yyyyyyyyy",
-		"sglang":                             "yyyyyyyyy",
-		"sglang, old paths":                  "yyyyyyyyy",
-		"llamacpp":                           "yyyyyynny",
-		"openai":                             "ynnnnnnny",
+		"vllm/chat":                          "yyyyyyyyyy",
+		"vllm/chat, actual token last":       "yyyyyyyyyy",
+		"vllm/completions":                   "yyyyyyyyyy",
+		"vllm/tokens":                        "yyyyyyyyyy",
+		"vllm/tokens, string ids, no render": "yyyyyyyyyy",
+		"sglang":                             "yyyyyyyyyy",
+		"sglang, old paths":                  "yyyyyyyyyy",
+		"llamacpp":                           "yyyyyyynny",
+		"openai":                             "ynnnnnnnny",
 	}
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestProbeMeasuresEachServer(t *testing.T) {
 			if rep.Consistency.Tokens != 12 || rep.Consistency.Max != 0 || rep.Repeat.Tokens != 12 || rep.Repeat.Max != 0 {
 				t.Errorf("consistency %+v, repeat %+v", rep.Consistency, rep.Repeat)
 			}
-			if rep.LogprobMode != llm.ModeRaw || rep.TopLogprobs != 5 || rep.ScoringTop != 5 {
+			if rep.LogprobMode != llm.ModeRaw || rep.TopLogprobs != 20 || rep.ScoringTop != 20 {
 				t.Errorf("mode %q, %d and %d alternatives", rep.LogprobMode, rep.TopLogprobs, rep.ScoringTop)
 			}
 			if rep.ForcedScoring != (b.opt.Dialect == llmtest.LlamaCpp) {

@@ -76,6 +76,7 @@ func (r *Report) conclude() {
 	r.Verdicts = []Verdict{
 		{"collect rollouts as text", r.Text, pick(r.Text, "answers messages", "does not answer messages")},
 		{"token-exact rollouts for a trainer", exact, pick(exact, "gives ids and log-probabilities of sampled tokens", "gives no token ids or no log-probabilities; text would have to be tokenised anew")},
+		{"exact action spans", exact && r.Spelling, pick(r.Spelling, "spells its tokens, so each one's bytes of the response are known", "does not spell its tokens")},
 		{"continue a conversation in token space", r.TokenInput, pick(r.TokenInput, "takes token ids", "takes no token ids")},
 		{"entropy-weighted credit", r.TopLogprobs > 1, pick(r.TopLogprobs > 1, fmt.Sprintf("entropy is bounded from the top %d", r.TopLogprobs), "gives no alternatives per token")},
 		{"hindsight-teacher scoring", scores, r.scoringWhy(scores)},
@@ -113,7 +114,7 @@ func (r *Report) versionWhy() string {
 		if _, ok := ParseVersion(r.VersionLabel); !ok {
 			return fmt.Sprintf("tells the label %q, which is no number; the trainer must set a numbered one", r.VersionLabel)
 		}
-		return "tells the loaded weights' label; versions are tracked around each call"
+		return "tells the loaded weights' label, which --track-versions asks for around each call"
 	}
 	return "does not tell which weights are loaded"
 }
@@ -135,7 +136,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&b, "%-22s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	yes := func(ok bool) string { return pick(ok, "yes", "no") }
-	row("engine", "%s %s", r.Engine, or(r.Version, "(version not told)"))
+	row("engine", "%s", strings.TrimPrefix(r.Engine+" "+or(r.Version, "(version not told)"), pick(strings.HasPrefix(r.Version, r.Engine+" "), r.Engine+" ", "")))
 	row("model", "%s", r.Model)
 	if r.ContextLength > 0 {
 		row("context length", "%d tokens", r.ContextLength)
@@ -146,6 +147,7 @@ func (r *Report) String() string {
 	row("token input", "%s", yes(r.TokenInput))
 	row("scoring", "%s", pick(r.Scoring, fmt.Sprintf("yes, %d request(s)", r.CallsPerScore), "no"))
 	row("rendering", "%s", yes(r.Render))
+	row("spelling", "%s", yes(r.Spelling))
 	row("weight version", "%s", or(r.VersionLabel, "not told"))
 	row("pause", "%s", yes(r.Pause))
 	if d := r.Consistency; d.Tokens > 0 {

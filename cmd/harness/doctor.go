@@ -37,6 +37,7 @@ do with it. It guesses nothing from a server's name.`,
 	f.StringVar(&c.model, "model", "", "model name (default: the first that the server lists)")
 	f.StringVar(&c.keyEnv, "api-key-env", "HARNESS_API_KEY", "environment variable that holds the server's key")
 	f.IntVar(&c.probe.MaxTokens, "max-tokens", 0, "length of the sample; 0 = 32")
+	f.IntVar(&c.probe.Top, "top-logprobs", 0, "alternatives per token to ask for; 0 = 20, as rollouts do")
 	f.Int64Var(&c.probe.Seed, "seed", 0, "seed of the sample; 0 = 1")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	return cmd
@@ -48,10 +49,13 @@ func (c *doctorCommand) run(cmd *cobra.Command) error {
 	}
 	ctx := cmd.Context()
 	client, err := llm.Open(ctx, c.server, llm.Config{
-		Model: c.model, APIKey: llm.Secret(c.g.env(c.keyEnv)), Timeout: time.Minute, MaxTries: 2, Now: c.g.now, Log: c.g.log,
+		Model: c.model, APIKey: llm.Secret(c.g.env(c.keyEnv)), Timeout: time.Minute, MaxTries: 2, Now: c.g.now,
 	})
 	if err != nil {
-		return errext.WithHint(err, hintOr(err, "see whether the server answers, and name its kind: --server vllm:URL"))
+		if _, _, bad := llm.SplitSpec(c.server); bad != nil {
+			return usageError(cmd, err)
+		}
+		return serverHint(err, c.keyEnv, "see whether the server answers, and name its kind: --server vllm:URL")
 	}
 	report, err := llm.Probe(ctx, client, c.probe)
 	if err != nil {

@@ -113,9 +113,14 @@ func (c *modelServe) run(cmd *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, closeModel())
 	}
+	listener, err := (&net.ListenConfig{}).Listen(c.st.soft, "tcp", c.listen)
+	if err != nil {
+		err = errext.WithHint(fmt.Errorf("listen: %w", err), "choose another --listen address")
+		return errors.Join(err, closeModel())
+	}
 	info := model.Info()
-	fmt.Fprintf(c.g.stderr, "serving %s (%s, %d tokens of context) on http://%s; stop with Ctrl-C\n", info.Name, info.Engine, info.ContextLength, c.listen)
-	err = listenAndServe(c.st, c.listen, handler)
+	fmt.Fprintf(c.g.stderr, "serving %s (%s, %d tokens of context) on http://%s; stop with Ctrl-C\n", info.Name, info.Engine, info.ContextLength, listener.Addr())
+	err = c.serve(listener, handler)
 	return errors.Join(err, closeModel())
 }
 
@@ -133,23 +138,24 @@ func checkListen(addr, key, keyEnv string) error {
 	return nil
 }
 
-// listenAndServe serves until the first stop, then lets the requests under way end until the second.
-func listenAndServe(st stops, addr string, handler http.Handler) error {
-	listener, err := (&net.ListenConfig{}).Listen(st.soft, "tcp", addr)
-	if err != nil {
-		return errext.WithHint(fmt.Errorf("listen: %w", err), "choose another --listen address")
-	}
+// serve answers until the first stop, then lets the requests under way end until the second.
+func (c *modelServe) serve(listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	stopped := make(chan error, 1)
-	undo := context.AfterFunc(st.soft, func() { stopped <- server.Shutdown(st.hard) })
+	undo := context.AfterFunc(c.st.soft, func() {
+		fmt.Fprintln(c.g.stderr, "stopping: requests under way go on to their end; press Ctrl-C again to cut them off")
+		stopped <- server.Shutdown(c.st.hard)
+	})
 	defer undo()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
-	if err := <-stopped; err != nil && st.hard.Err() == nil {
-		return err
+	err := <-stopped
+	closeErr := server.Close()
+	if c.st.hard.Err() != nil && err != nil {
+		return errext.WithCode(errors.New("requests were cut off"), exitInterrupted)
 	}
-	return server.Close()
+	return errors.Join(err, closeErr)
 }
 
 func newModelInstall(g *globals) *cobra.Command {

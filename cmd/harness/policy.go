@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/agent"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/llm"
@@ -29,15 +29,26 @@ type policyFlags struct {
 	topK        int
 	minP        float64
 	maxTokens   int
+	topLogprobs int
+	route       string
+	mode        string
+	versions    bool
 	concurrent  int
 	timeout     time.Duration
 	local       localFlags
 }
 
+// Alternatives per token. autoTop asks servers that give token log-probabilities for defaultTop, which
+// is what vLLM grants without being told, and the others for none.
+const (
+	autoTop    = -1
+	defaultTop = 20
+)
+
 func (p *policyFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&p.spec, "policy", defaultPolicy,
-		"who acts: expert, expert:E (a share E of random actions), random, refmodel, gguf:FILE, or a server: openai:URL, vllm:URL, sglang:URL, llamacpp:URL, auto:URL")
+		"who acts: expert, expert:E (a share E of random actions), random, refmodel, gguf:FILE, or a server: openai:URL, vllm:URL, sglang:URL, llamacpp:URL, or the URL alone")
 	f.StringVar(&p.model, "model", "", "model name, for policies behind a server (default: the first that it lists)")
 	f.StringVar(&p.keyEnv, "api-key-env", "HARNESS_API_KEY", "environment variable that holds the server's key")
 	f.Float64Var(&p.temperature, "temperature", 1, "sampling temperature")
@@ -45,6 +56,11 @@ func (p *policyFlags) flags(cmd *cobra.Command) {
 	f.IntVar(&p.topK, "top-k", 0, "sample from the k most likely tokens; 0 = off")
 	f.Float64Var(&p.minP, "min-p", 0, "cut tokens below this share of the most likely one; 0 = off")
 	f.IntVar(&p.maxTokens, "max-tokens", 512, "tokens per response")
+	f.IntVar(&p.topLogprobs, "top-logprobs", autoTop,
+		"alternatives per token that a server is asked for, to bound the entropies; -1 = 20 where it gives token log-probabilities, 0 = none (models of this process give exact entropies)")
+	f.StringVar(&p.route, "route", "", "vLLM: chat, completions or tokens (the one that names each token's weights); default chat")
+	f.StringVar(&p.mode, "logprob-mode", "", "what the server's log-probabilities are, as `harness doctor` measures: raw or processed; recorded with the tokens")
+	f.BoolVar(&p.versions, "track-versions", false, "vLLM: ask for the weights' version around each call whose reply does not name it")
 	f.IntVar(&p.concurrent, "max-concurrent", 64, "calls in flight at the server")
 	p.local.flags(cmd)
 	f.DurationVar(&p.timeout, "call-timeout", 5*time.Minute, "how long one call may take")
@@ -54,7 +70,8 @@ func (p *policyFlags) flags(cmd *cobra.Command) {
 type openPolicy struct {
 	agent.Policy
 	name  string
-	info  map[string]any // what the run records about it
+	info  map[string]any   // what the run records about it
+	stats func() llm.Stats // nil: no model
 	close func() error
 }
 
@@ -62,8 +79,7 @@ func (p *policyFlags) open(ctx context.Context, g *globals) (openPolicy, error) 
 	if isLocal(p.spec) {
 		return p.inProcess(ctx, g)
 	}
-	kind, address, _ := strings.Cut(p.spec, ":")
-	if slices.Contains(llm.Backends(), kind) && address != "" {
+	if _, address, err := llm.SplitSpec(p.spec); err == nil && address != "" {
 		return p.server(ctx, g)
 	}
 	policy, err := agent.ParsePolicy(p.spec, agent.ModelPolicy{})
@@ -80,39 +96,87 @@ func (p *policyFlags) inProcess(ctx context.Context, g *globals) (openPolicy, er
 		return openPolicy{}, err
 	}
 	local := llm.NewLocal(model, llm.Config{MaxConcurrent: p.concurrent, Now: g.now, Log: g.log})
-	policy, err := agent.Model(local, p.sampling(), 0)
+	policy, err := agent.Model(local, p.sampling(), 0) // the entropies are exact without alternatives
 	if err != nil {
 		return openPolicy{}, errors.Join(errext.WithCode(err, exitUsage), closeModel())
 	}
+	if !p.sampling().Neutral() {
+		g.log.Warn("the sampler is not neutral: tokens are not drawn from the model's own distribution, which is what log-probabilities and entropies are recorded of")
+	}
 	info := model.Info()
 	return openPolicy{
-		Policy: policy, name: p.spec, close: closeModel,
+		Policy: policy, name: p.spec, stats: local.Stats, close: closeModel,
 		info: map[string]any{"model": info, "sampling": p.sampling(), "neutral_sampler": p.sampling().Neutral()},
 	}, nil
 }
 
 // server is a policy behind an inference server.
 func (p *policyFlags) server(ctx context.Context, g *globals) (openPolicy, error) {
-	client, err := llm.Open(ctx, p.spec, llm.Config{
+	cfg := llm.Config{
 		Model: p.model, APIKey: llm.Secret(g.env(p.keyEnv)), Timeout: p.timeout, MaxConcurrent: p.concurrent,
-		Now: g.now, Log: g.log,
-	})
+		Route: llm.Route(p.route), LogprobMode: p.mode, TrackVersions: p.versions, Now: g.now, Log: g.log,
+	}
+	if err := cfg.Validate(); err != nil {
+		return openPolicy{}, errext.WithCode(fmt.Errorf("policy %q: %w", p.spec, err), exitUsage)
+	}
+	client, err := llm.Open(ctx, p.spec, cfg)
 	if err != nil {
-		_, address, _ := strings.Cut(p.spec, ":")
-		return openPolicy{}, errext.WithHint(err, hintOr(err, "see whether the server answers: curl "+address+"/v1/models"))
+		_, address, _ := llm.SplitSpec(p.spec)
+		return openPolicy{}, serverHint(err, p.keyEnv, "see whether the server answers: curl "+address+"/v1/models")
 	}
 	who, err := client.Identity(ctx)
 	if err != nil {
 		return openPolicy{}, err
 	}
-	policy, err := agent.Model(client, p.sampling(), 0)
+	top, err := p.top(ctx, client)
+	if err != nil {
+		return openPolicy{}, serverHint(err, p.keyEnv, "harness doctor --server "+p.spec)
+	}
+	policy, err := agent.Model(client, p.sampling(), top)
 	if err != nil {
 		return openPolicy{}, errext.WithCode(err, exitUsage)
 	}
 	return openPolicy{
-		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), close: func() error { return nil },
-		info: map[string]any{"server": who, "sampling": p.sampling(), "neutral_sampler": p.sampling().Neutral()},
+		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), stats: client.Stats, close: func() error { return nil },
+		info: map[string]any{"server": who, "sampling": p.sampling(), "neutral_sampler": p.sampling().Neutral(), "top_logprobs": top},
 	}, nil
+}
+
+// top is how many alternatives per token to ask for. A server that refuses that many would fail every
+// episode, so it is asked for one token first.
+func (p *policyFlags) top(ctx context.Context, client llm.Client) (int, error) {
+	top := p.topLogprobs
+	if top == autoTop {
+		if _, textOnly := client.(*llm.OpenAI); textOnly {
+			return 0, nil
+		}
+		top = defaultTop
+	}
+	if top <= 0 {
+		return 0, nil
+	}
+	req := llm.Request{
+		Messages: []harness.Message{{Role: "user", Content: "hi"}}, TopLogprobs: top,
+		Sampling: llm.Sampling{Temperature: p.temperature, TopP: p.topP, TopK: p.topK, MinP: p.minP, MaxTokens: 1},
+	}
+	_, err := client.Generate(ctx, req)
+	if err == nil {
+		return top, nil
+	}
+	req.TopLogprobs = 0
+	if _, without := client.Generate(ctx, req); without != nil {
+		return 0, err
+	}
+	return 0, errext.WithHint(fmt.Errorf("the server answers, but not with %d alternatives per token: %w", top, err),
+		"ask for fewer with --top-logprobs N, or 0 for none; vLLM grants what it was started with (--max-logprobs)")
+}
+
+// serverHint adds the remedy to an error of a server: the key where that is what it wants.
+func serverHint(err error, keyEnv, otherwise string) error {
+	if status := (*llm.StatusError)(nil); errors.As(err, &status) && (status.Code == http.StatusUnauthorized || status.Code == http.StatusForbidden) {
+		return errext.WithHint(err, "export "+keyEnv+"=… with the server's key")
+	}
+	return errext.WithHint(err, hintOr(err, otherwise))
 }
 
 func (p *policyFlags) sampling() llm.Sampling {

@@ -14,6 +14,7 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/agent"
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/store"
 )
 
@@ -42,6 +43,9 @@ type rolloutCommand struct {
 	budget  agent.Budget
 	asJSON  bool
 	quiet   bool
+
+	stats   func() llm.Stats // of the policy's model; nil without one
+	failure *harness.Failure // of the episode that failed last; nil = none did
 }
 
 func newRollout(st stops, g *globals) *cobra.Command {
@@ -69,7 +73,7 @@ episodes that are running, the second stops at once; either way --resume goes on
 	f.IntVar(&c.history, "history", agent.DefaultHistory, "past steps that a prompt shows")
 	f.BoolVar(&c.converse, "conversation", false, "one growing chat per episode, continued in token space, in place of prompts with a history")
 	f.Int64Var(&c.seed, "seed", 0, "seed of the run: all randomness derives from it, the task and the sample")
-	f.StringVar(&c.templates, "templates", "", "file of prompt templates (JSON or YAML)")
+	f.StringVar(&c.templates, "templates", "", "prompt templates: compact (short ones, for small contexts), or a JSON or YAML file (default: the built-in ones)")
 	c.policy.flags(cmd)
 	ledgerFlag(cmd, &c.db)
 	f.StringVar(&c.name, "name", "", "name of the run (default: environment and time)")
@@ -139,6 +143,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, policy.close()) }()
+	c.stats = policy.stats
 	templates, err := readTemplates(c.templates)
 	if err != nil {
 		return err
@@ -172,6 +177,9 @@ func historyOf(n int) int {
 func readTemplates(path string) (*agent.Templates, error) {
 	if path == "" {
 		return agent.DefaultTemplates(), nil
+	}
+	if t, ok := agent.NamedTemplates(path); ok {
+		return t, nil
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -269,7 +277,12 @@ func (c *rolloutCommand) drive(ctx context.Context, db *store.Store, run store.R
 	fmt.Fprintf(c.g.stderr, "run %s: %s, policy %s, %d at a time, ledger %s\n",
 		run.Name, plural(len(refs), "episode"), run.Policy, min(c.workers, len(refs)), c.db)
 	bar := newProgress(c.g, len(refs), c.quiet)
-	cfg.OnEvent = bar.event
+	cfg.OnEvent = func(e agent.Event) {
+		bar.event(e)
+		if e.Kind == agent.EventFailed {
+			c.failure = e.Failure
+		}
+	}
 	undo := context.AfterFunc(c.st.soft, func() {
 		fmt.Fprintln(c.g.stderr, "stopping: running episodes go on to their end; press Ctrl-C again to stop at once")
 	})

@@ -4,17 +4,22 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/store"
 )
 
 // runSummary is what `rollout --json` prints.
 type runSummary struct {
-	Run      store.Run            `json:"run"`
-	Rows     []store.SummaryRow   `json:"rows"`
-	Failures []store.FailureCount `json:"failures"`
-	Drifts   map[string]int       `json:"drifts,omitempty"` // turns of conversations by drift
+	Run      store.Run                  `json:"run"`
+	Rows     []store.SummaryRow         `json:"rows"`
+	Failures []store.FailureCount       `json:"failures"`
+	Stops    map[harness.StopReason]int `json:"stops"`            // done episodes by why they ended
+	Drifts   map[string]int             `json:"drifts,omitempty"` // turns of conversations by drift
+	Model    *llm.Stats                 `json:"model,omitempty"`  // calls of this process; absent where it made none
 }
 
 // summary prints a run by environment and task type. Failed episodes have a column of their own and
@@ -34,9 +39,48 @@ func (c *rolloutCommand) summary(ctx context.Context, db *store.Store, runID int
 	if s.Drifts, err = db.Drifts(ctx, runID); err != nil {
 		return err
 	}
-	if c.asJSON {
-		return writeJSON(c.g.stdout, s)
+	if s.Stops, err = db.Stops(ctx, runID); err != nil {
+		return err
 	}
+	if c.stats != nil {
+		if m := c.stats(); m.Calls > 0 {
+			s.Model = &m
+		}
+	}
+	if c.asJSON {
+		err = writeJSON(c.g.stdout, s)
+	} else if err = c.outcomes(s); err == nil {
+		c.remarks(s)
+	}
+	if err == nil {
+		err = c.nothingDone(s)
+	}
+	return err
+}
+
+// nothingDone is the error of a run in which every episode failed: it collected nothing, and what is
+// wrong is the same for all of them more often than not.
+func (c *rolloutCommand) nothingDone(s runSummary) error {
+	done, failed, open := 0, 0, 0
+	for _, r := range s.Rows {
+		done, failed, open = done+r.Done, failed+r.Failed, open+r.Pending+r.Running
+	}
+	if failed == 0 || done+open > 0 {
+		return nil
+	}
+	err := fmt.Errorf("every episode of run %q failed", s.Run.Name)
+	hint := fmt.Sprintf("harness runs %s --events --db %s", s.Run.Name, c.db)
+	if c.failure != nil {
+		err = fmt.Errorf("%w, the last with: %w", err, c.failure)
+		if remedy := errext.Hint(c.failure); remedy != "" {
+			hint = remedy
+		}
+	}
+	return errext.WithHint(err, hint)
+}
+
+// outcomes prints the table.
+func (c *rolloutCommand) outcomes(s runSummary) error {
 	t := table{columns: []column{
 		{title: "environment"},
 		{title: "task type"},
@@ -57,18 +101,41 @@ func (c *rolloutCommand) summary(ctx context.Context, db *store.Store, runID int
 	if len(s.Rows) > 1 {
 		addCounts(&t, "all", "", total)
 	}
-	if err := t.write(c.g.stdout); err != nil {
-		return err
-	}
+	return t.write(c.g.stdout)
+}
+
+// remarks prints what the table does not show: failures, cut episodes and drift to stdout, and to
+// stderr what belongs to this call alone.
+func (c *rolloutCommand) remarks(s runSummary) {
 	for _, f := range s.Failures {
 		fmt.Fprintf(c.g.stdout, "%s failures: %s, of which %d for good\n", f.Kind, plural(f.Attempts, "attempt"), f.Episodes)
+	}
+	if n := s.Stops[harness.StopContext]; n > 0 {
+		fmt.Fprintf(c.g.stdout, "%s ended early, because the next prompt did not fit the model's context\n", plural(n, "episode"))
 	}
 	if n := s.Drifts; len(n) > 0 {
 		fmt.Fprintf(c.g.stdout, "conversation turns continued in token space: %d clean, %d realigned, %d forked\n",
 			n[string(llm.DriftClean)], n[string(llm.DriftRealigned)], n[string(llm.DriftForked)])
 	}
+	if m := s.Model; m != nil {
+		fmt.Fprintf(c.g.stderr, "model: %s, %d failed; latency median %s, 95%% %s, slowest %s; up to %d at once, %.0f tokens/s\n",
+			plural(int(m.Calls), "call"), m.Failures, short(m.P50), short(m.P95), short(m.Max), m.MaxInFlight, m.TokensPerSecond())
+	}
+	if len(s.Failures) > 0 {
+		fmt.Fprintf(c.g.stderr, "what failed:  harness runs %s --events --db %s\n", s.Run.Name, c.db)
+	}
 	fmt.Fprintf(c.g.stderr, "look inside:  harness runs %s --db %s;  harness show EPISODE --db %s\n", s.Run.Name, c.db, c.db)
-	return nil
+}
+
+// short prints a latency with three digits or so.
+func short(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(10 * time.Microsecond).String()
 }
 
 func addCounts(t *table, env, kind string, n store.Counts) {
