@@ -48,7 +48,7 @@ nothing. ` + "`harness credit config`" + ` prints a configuration with all keys 
 	f.StringVar(&c.config, "config", "", "YAML file that names the stages (default: GRPO, and SERL's weights where --score is given)")
 	f.IntVar(&c.update, "update", -1, "the trainer's update number, for λ's schedule (default: the configuration's)")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
-	cmd.AddCommand(newCreditConfig(g), newCreditList(g))
+	cmd.AddCommand(newCreditConfig(g), newCreditList(g), newCreditCompare(g))
 	return cmd
 }
 
@@ -184,7 +184,7 @@ func remarks(p savedPass) []string {
 		add("entropies: %d by bounds only, of which %d leave it open whether the factor is above 1", r.Inexact, r.Undecided)
 	}
 	if p.cfg.Token != credit.TokenNone && r.Rows > r.TextRows {
-		add("weights: λ %g at update %d, mean |Δ| %.4f nats, %.1f%% of the response tokens of %s with a context are weighted",
+		add("weights: λ %.6g at update %d, mean |Δ| %.4f nats, %.1f%% of the response tokens of %s with a context are weighted",
 			r.SERL.Lambda, p.cfg.Update, r.SERL.DeltaAbsMean, 100*r.SERL.SelectedShare, plural(r.SERL.Rows, "row"))
 	}
 	return out

@@ -69,7 +69,7 @@ func (p creditPlan) compute(ctx context.Context, db *store.Store) (store.CreditP
 		rows[i] = storedCredit(&res.Rows[i])
 	}
 	return db.AddCreditPass(ctx, store.CreditPass{
-		RunID: p.run.ID, Key: p.key, Scores: p.scores.key, CodeVersion: codeVersion(), Config: config, Report: report,
+		RunID: p.run.ID, Key: p.key, Scores: p.scores.pass.Key, CodeVersion: codeVersion(), Config: config, Report: report,
 	}, rows)
 }
 
