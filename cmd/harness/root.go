@@ -58,7 +58,7 @@ Start with:  harness rollout`,
 	root.AddCommand(
 		newRollout(st, g), newPanel(g), newEnv(g), newModel(st, g),
 		newRuns(g), newShow(g), newReplay(g), newScore(st, g), newCredit(g), newExplain(g),
-		newDB(g), newVerify(g), newDoctor(g), newConfig(g),
+		newDB(g), newVerify(g), newDoctor(g), newAnalyse(g), newConfig(g),
 	)
 	forbidStrayArgs(root)
 	return root
