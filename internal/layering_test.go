@@ -44,6 +44,10 @@ var layers = []layer{
 			"github.com/blevesearch/go-porterstemmer", "github.com/jdkato/prose/v2", "github.com/go-rod/rod",
 		},
 	},
+	{
+		folder: "envs/swebench", own: []string{".", "internal", "envs/swebench"},
+		others: []string{"golang.org/x/sync", "github.com/parquet-go/parquet-go", "github.com/ulikunitz/xz"},
+	},
 	{folder: "envs/envtest", own: []string{".", "internal"}, others: []string{"github.com/google/go-cmp"}},
 	{
 		folder: "llm/gguf", own: []string{".", "llm", "internal"},
