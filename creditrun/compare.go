@@ -45,7 +45,7 @@ type Change struct {
 type Comparison struct {
 	A          Side     `json:"a"`
 	B          Side     `json:"b"`
-	RankRows   float64  `json:"rank_rows"`   // Spearman's ρ of the rows' mean advantages; NaN-free: 0 where one side is constant
+	RankRows   float64  `json:"rank_rows"`   // Spearman's ρ of the rows' mean advantages; 0 where one side is constant
 	RankTokens float64  `json:"rank_tokens"` // of the tokens' advantages
 	Flips      int      `json:"flips"`       // rows whose base advantages have opposite signs
 	Changed    []Change `json:"changed"`     // all steps, the most changed first

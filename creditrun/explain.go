@@ -23,11 +23,11 @@ type Member struct {
 	Invalid int     `json:"invalid"` // rows whose response broke the format's rules
 }
 
-// TokenLine is the arithmetic of one token. Delta, Raw and Weight are 0, 1 and 1 for a token without a
-// weight.
+// TokenLine is the arithmetic of one token. Raw and Weight are 1 for a token without a weight; Student,
+// Teacher and Delta are 0 where no teacher scored the step.
 type TokenLine struct {
 	Weighted  bool    `json:"weighted"`
-	Entropy   float64 `json:"entropy"` // nats; NaN-free: 0 where none is known
+	Entropy   float64 `json:"entropy"` // nats; 0 where none is known
 	Student   float64 `json:"student"` // log-probability without the hindsight context, nats
 	Teacher   float64 `json:"teacher"` // with it
 	Delta     float64 `json:"delta"`   // teacher − student
@@ -44,6 +44,7 @@ type Explanation struct {
 	Base     []Line      `json:"base"`     // the last one is the base advantage
 	Response []Line      `json:"response"` // the last one is the factor; empty where no response stage ran
 	Lambda   float64     `json:"lambda"`   // λ_k; 0 where no token stage ran
+	Scored   bool        `json:"scored"`   // a teacher's log-probabilities of the tokens are known
 	Tokens   []TokenLine `json:"tokens"`   // empty where the policy gave no tokens
 }
 
@@ -81,6 +82,7 @@ func Explain(steps []Step, cfg Config, i int) (*Explanation, error) {
 	if cfg.Token != credit.TokenNone {
 		e.Lambda = cfg.SERL.LambdaAt(cfg.Update)
 	}
+	e.Scored = s.Score != nil
 	e.Tokens = x.tokens(e.BaseAdvantage()*e.Factor(), e.Lambda)
 	return e, nil
 }
@@ -264,10 +266,11 @@ func (x *explainer) tokens(a, lambda float64) []TokenLine {
 			continue
 		}
 		t.Student, t.Teacher = float64(s.Score.Student[j]), float64(s.Score.Teacher[j])
+		t.Delta = t.Teacher - t.Student
 		if x.cfg.Token == credit.TokenNone || x.cfg.Token == credit.TokenSERL && !s.Score.Action[j] {
 			continue
 		}
-		t.Weighted, t.Delta = true, t.Teacher-t.Student
+		t.Weighted = true
 		c := x.cfg.SERL.Clip
 		t.Raw = math.Exp(min(max(signOf(a)*t.Delta, -20), 20))
 		t.Weight = min(max(t.Raw, 1-c), 1+c)

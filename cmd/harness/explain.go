@@ -292,8 +292,10 @@ func (c *explainCommand) tokens(p savedPass, e *explained) error {
 		switch {
 		case weigh && k.Weighted:
 			row = append(row, fixed(k.Student), fixed(k.Teacher), fixed(k.Delta), fixed(k.Raw), fixed(k.Weight))
+		case weigh && e.Scored:
+			row = append(row, fixed(k.Student), fixed(k.Teacher), fixed(k.Delta), "", "1")
 		case weigh:
-			row = append(row, "", "", "", "", "1")
+			row = append(row, "-", "-", "-", "", "1")
 		}
 		t.add(append(row, strconv.FormatFloat(k.Advantage, 'f', 6, 64))...)
 	}

@@ -27,9 +27,34 @@ func (s *spellFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&s.local.library, "library", "", "folder with libllama.so (default: where `harness model install` puts it)")
 }
 
-// open returns a speller for a run of the given policy. Without a tokenizer, tokens are spelled by
-// their ids.
+// open returns a speller for a run of the given policy: what --tokenizer names, else the lengths that
+// were recorded with the tokens, else the run's own model where it runs in this process, else the ids.
 func (s *spellFlags) open(ctx context.Context, g *globals, policy string) (spell stepTexts, closeModel func() error, err error) {
+	other, closeModel, err := s.openModel(ctx, g, policy)
+	if s.spec != "" {
+		return other, closeModel, err
+	}
+	if err != nil { // it matters only where it is needed
+		missing := err
+		other = func(context.Context, *harness.Step) ([]string, error) { return nil, missing }
+		closeModel = func() error { return nil }
+	}
+	return func(ctx context.Context, st *harness.Step) ([]string, error) {
+		if st.Tokens == nil || st.Tokens.Lengths == nil {
+			return other(ctx, st)
+		}
+		out, rest := make([]string, len(st.Tokens.Lengths)), st.Response
+		for i, n := range st.Tokens.Lengths {
+			if n < 0 || int(n) > len(rest) {
+				return nil, fmt.Errorf("token %d printed %d bytes, the response has %d left", i, n, len(rest))
+			}
+			out[i], rest = rest[:n], rest[n:]
+		}
+		return out, nil
+	}, closeModel, nil
+}
+
+func (s *spellFlags) openModel(ctx context.Context, g *globals, policy string) (spell stepTexts, closeModel func() error, err error) {
 	spec := s.spec
 	if spec == "" && isLocal(policy) {
 		spec = policy
