@@ -382,7 +382,13 @@ func (g *groupWork) show() {
 			if a.context.Left != (LeftOut{}) || a.cut > 0 {
 				c.Shortened++
 			}
-			if !slices.Contains(a.step.mask, true) {
+			before := c.Marked
+			for _, m := range a.step.mask {
+				if m {
+					c.Marked++
+				}
+			}
+			if c.Marked == before {
 				c.NoAction++
 			}
 			if g.p.opt.Contexts != nil {
