@@ -1,6 +1,8 @@
 package alfworld
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -85,16 +87,16 @@ func (s *Suite) build(c *content) (*engine.Game, error) {
 }
 
 func (s *Suite) unplayable(id string, reason error) error {
-	return errext.WithHint(fmt.Errorf("open game %q in %s: %w", id, s.name, reason), "list the playable games with: harness env tasks alfworld")
+	return errext.WithHint(fmt.Errorf("open game %q in %s: %w", id, s.name, reason), "list the playable games with: harness panel make")
 }
 
 // noSuchTask names the nearest task.
 func (s *Suite) noSuchTask(id string) error {
-	err := fmt.Errorf("open game: %s has no task %q", s.name, id)
+	err := fmt.Errorf("open game: no task %q in %s", id, s.name)
 	if near := s.nearest(id); near != "" {
 		return errext.WithHint(err, fmt.Sprintf("did you mean %q? A task is <split>/<task>/<trial>", near))
 	}
-	return errext.WithHint(err, "a task is <split>/<task>/<trial>; list them with: harness env tasks alfworld")
+	return errext.WithHint(err, "a task is <split>/<task>/<trial>; list them with: harness panel make")
 }
 
 // nearest finds the trial folder whose name is closest to id, or "" where none is near.
@@ -151,17 +153,52 @@ func editDistance(a, b string, most int) int {
 
 // open returns the compiled game of a task and checks its hash.
 func (s *Suite) open(task harness.Task) (*game, error) {
-	if task.Env != "" && task.Env != Name {
-		return nil, fmt.Errorf("open game: task %q belongs to environment %q", task.ID, task.Env)
+	if err := ours(task); err != nil {
+		return nil, err
 	}
 	g, err := s.games.get(task.ID)
 	if err != nil {
 		return nil, err
 	}
-	if task.Hash != "" && task.Hash != g.hash {
-		return nil, errext.WithHint(
-			fmt.Errorf("open game %q in %s: the file's hash is %.12s…, the task's is %.12s…", task.ID, s.name, g.hash, task.Hash),
-			"the panel was made from another version of the data: use that version, or make the panel anew")
+	return g, s.sameHash(task, g.hash)
+}
+
+// ours refuses the tasks of other environments.
+func ours(task harness.Task) error {
+	if task.Env != "" && task.Env != Name {
+		return fmt.Errorf("open game: task %q belongs to environment %q", task.ID, task.Env)
 	}
-	return g, nil
+	return nil
+}
+
+// sameHash compares a game file's hash with the task's, where that has one.
+func (s *Suite) sameHash(task harness.Task, hash string) error {
+	if task.Hash == "" || task.Hash == hash {
+		return nil
+	}
+	return errext.WithHint(
+		fmt.Errorf("open game %q in %s: the file's hash is %.12s…, the task's is %.12s…", task.ID, s.name, hash, task.Hash),
+		"the panel was made from another version of the data: use that version, or make the panel anew")
+}
+
+// CheckTask says whether the data holds a task: its game file is there and has the task's hash. It reads
+// the file and compiles nothing, so that a whole panel is checked in the time of reading it.
+func (s *Suite) CheckTask(ctx context.Context, task harness.Task) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := ours(task); err != nil {
+		return err
+	}
+	if !fs.ValidPath(task.ID) || strings.Count(task.ID, "/") != 2 {
+		return s.noSuchTask(task.ID)
+	}
+	data, err := readGame(s.fsys, task.ID)
+	switch {
+	case errors.Is(err, errNoGame):
+		return s.noSuchTask(task.ID)
+	case err != nil:
+		return fmt.Errorf("open game %q in %s: %w", task.ID, s.name, err)
+	}
+	return s.sameHash(task, hashOf(data))
 }

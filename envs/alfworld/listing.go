@@ -21,7 +21,7 @@ func (s *Suite) lists(ctx context.Context, split string) ([]*listing, error) {
 	}
 	if split != "" {
 		if !slices.Contains(splits, split) {
-			return nil, errext.WithHint(fmt.Errorf("%s has no split %q", s.name, split), "it has: "+strings.Join(splits, ", "))
+			return nil, errext.WithHint(fmt.Errorf("no split %q in %s", split, s.name), "it has: "+strings.Join(splits, ", "))
 		}
 		splits = []string{split}
 	}

@@ -270,16 +270,29 @@ func TestUnknownTasksAndHashesAreRefused(t *testing.T) {
 		task       harness.Task
 		want, hint string
 	}{
-		{harness.Task{ID: "valid/weld/t2"}, `has no task "valid/weld/t2"`, `did you mean "valid/weld/t1"?`},
-		{harness.Task{ID: "t1"}, `has no task "t1"`, `did you mean "valid/weld/t1"?`},
-		{harness.Task{ID: "../../etc"}, `has no task`, "a task is <split>/<task>/<trial>"},
-		{harness.Task{ID: "valid/weld"}, `has no task`, `did you mean "valid/weld/t1"?`},
+		{harness.Task{ID: "valid/weld/t2"}, `no task "valid/weld/t2"`, `did you mean "valid/weld/t1"?`},
+		{harness.Task{ID: "t1"}, `no task "t1"`, `did you mean "valid/weld/t1"?`},
+		{harness.Task{ID: "../../etc"}, `no task`, "a task is <split>/<task>/<trial>"},
+		{harness.Task{ID: "valid/weld"}, `no task`, `did you mean "valid/weld/t1"?`},
 		{harness.Task{Env: "webshop", ID: "valid/weld/t1"}, `belongs to environment "webshop"`, ""},
 		{harness.Task{ID: "valid/weld/t1", Hash: strings.Repeat("0", 64)}, "the task's is 000000000000…", "the panel was made from another version"},
 	} {
 		_, err := env.Reset(t.Context(), c.task)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(errext.Hint(err), c.hint) {
 			t.Errorf("%v: got %v with hint %q, want %q and %q", c.task, err, errext.Hint(err), c.want, c.hint)
+		}
+		err = s.CheckTask(t.Context(), c.task)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(errext.Hint(err), c.hint) {
+			t.Errorf("check %v: got %v with hint %q, want %q and %q", c.task, err, errext.Hint(err), c.want, c.hint)
+		}
+	}
+	tasks, err := s.Tasks(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		if err := s.CheckTask(t.Context(), task); err != nil {
+			t.Errorf("check a listed task: %v", err)
 		}
 	}
 }
