@@ -11,8 +11,12 @@ import (
 
 // openGGUF runs a GGUF file in this process.
 func (l *localFlags) openGGUF(ctx context.Context, file string) (llm.Model, func() error, error) {
+	lib, err := findGGUF(l.library)
+	if err != nil {
+		return nil, nil, err
+	}
 	m, err := gguf.Open(ctx, file, gguf.Config{
-		LibDir: l.library, Slots: l.slots, ContextLength: l.context, Deterministic: l.deterministic,
+		LibDir: lib, Slots: l.slots, ContextLength: l.context, Deterministic: l.deterministic,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -23,3 +27,6 @@ func (l *localFlags) openGGUF(ctx context.Context, file string) (llm.Model, func
 func installGGUF(ctx context.Context, to string) (string, error) {
 	return gguf.Install(ctx, to, gguf.InstallOptions{})
 }
+
+// findGGUF returns the folder with the library, dir or the default one.
+func findGGUF(dir string) (string, error) { return gguf.FindLib(dir) }

@@ -19,3 +19,5 @@ func (l *localFlags) openGGUF(context.Context, string) (llm.Model, func() error,
 }
 
 func installGGUF(context.Context, string) (string, error) { return "", errNoGGUF }
+
+func findGGUF(string) (string, error) { return "", errNoGGUF }

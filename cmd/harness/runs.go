@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -13,11 +14,12 @@ import (
 )
 
 type runsCommand struct {
-	g        *globals
-	db       string
-	asJSON   bool
-	failures bool
-	status   string
+	g         *globals
+	db        string
+	asJSON    bool
+	failures  bool
+	showSpans bool
+	status    string
 }
 
 func newRuns(g *globals) *cobra.Command {
@@ -27,11 +29,15 @@ func newRuns(g *globals) *cobra.Command {
 		Short: "List the runs of a ledger, or the episodes of one run",
 		Example: `  harness runs
   harness runs nightly --status failed
-  harness runs nightly --events`,
+  harness runs nightly --events
+  harness runs nightly --spans`,
 		GroupID: "look",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return readLedger(cmd.Context(), c.db, func(db *store.Store) error {
+				if len(args) == 0 && (c.failures || c.showSpans || c.status != "") {
+					return usageError(cmd, errors.New("--events, --spans and --status are about one run: name it"))
+				}
 				if len(args) == 0 {
 					return c.list(cmd.Context(), db)
 				}
@@ -42,6 +48,7 @@ func newRuns(g *globals) *cobra.Command {
 	ledgerFlag(cmd, &c.db)
 	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&c.failures, "events", false, "print the run's log instead of its episodes")
+	cmd.Flags().BoolVar(&c.showSpans, "spans", false, "print where the exact action spans and those of serl-compat differ")
 	cmd.Flags().StringVar(&c.status, "status", "", "only episodes that are pending, running, done or failed")
 	return cmd
 }
@@ -85,6 +92,9 @@ func (c *runsCommand) one(cmd *cobra.Command, db *store.Store, name string) erro
 	}
 	if c.failures {
 		return c.events(ctx, db, run)
+	}
+	if c.showSpans {
+		return c.spans(ctx, db, run)
 	}
 	var filter store.Filter
 	if c.status != "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -17,18 +18,24 @@ func TestMain(m *testing.M) {
 // data start with [!shared] skip.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	llama, noLlama := findGGUF(os.Getenv("HARNESS_LLAMA_LIB"))
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			if dir, ok := testutil.SharedDir(); ok {
 				env.Setenv("SHARED", dir)
+				env.Setenv("STORIES", filepath.Join(dir, "data/models/stories260K.gguf"))
 			}
+			env.Setenv("LLAMA", llama)
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
-			if cond == "shared" {
-				_, ok := testutil.SharedDir()
-				return ok, nil
+			_, shared := testutil.SharedDir()
+			switch cond {
+			case "shared":
+				return shared, nil
+			case "gguf": // a model, and llama.cpp to run it: `harness model install`
+				return shared && noLlama == nil, nil
 			}
 			return false, os.ErrInvalid
 		},

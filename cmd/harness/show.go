@@ -16,6 +16,7 @@ type showCommand struct {
 	db      string
 	asJSON  bool
 	prompts bool
+	tokens  bool
 	step    int
 	attempt int
 }
@@ -27,6 +28,7 @@ func newShow(g *globals) *cobra.Command {
 		Short: "Print an episode as a readable transcript",
 		Example: `  harness show 17
   harness show 17 --step 3 --prompts
+  harness show 17 --step 3 --tokens
   harness show 17 --json`,
 		GroupID: "look",
 		Args:    cobra.ExactArgs(1),
@@ -41,6 +43,7 @@ func newShow(g *globals) *cobra.Command {
 	ledgerFlag(cmd, &c.db)
 	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print JSON: every field, byte for byte")
 	cmd.Flags().BoolVar(&c.prompts, "prompts", false, "print each step's prompt too")
+	cmd.Flags().BoolVar(&c.tokens, "tokens", false, "print each response token: id, log-probability, entropy, and whether it is part of the action")
 	cmd.Flags().IntVar(&c.step, "step", -1, "only this step (0-based)")
 	cmd.Flags().IntVar(&c.attempt, "attempt", 0, "a certain attempt (1-based; default: the one that counts)")
 	return cmd
@@ -63,7 +66,9 @@ func (c *showCommand) run(ctx context.Context, db *store.Store, id int64) error 
 	}
 	c.head(t)
 	for _, s := range t.Steps {
-		c.print(s)
+		if err := c.print(s); err != nil {
+			return err
+		}
 	}
 	c.tail(t)
 	return nil
@@ -121,7 +126,7 @@ func (c *showCommand) head(t transcript) {
 	fmt.Fprintf(c.g.stdout, "task    %s\n", t.Task.Key())
 }
 
-func (c *showCommand) print(s harness.Step) {
+func (c *showCommand) print(s harness.Step) error {
 	w := c.g.stdout
 	mark := ""
 	if !s.Valid {
@@ -136,6 +141,11 @@ func (c *showCommand) print(s harness.Step) {
 		fmt.Fprintf(w, "%s\n", indent(s.Anchor))
 	}
 	fmt.Fprintf(w, "response:\n%s\n", indent(s.Response))
+	if c.tokens {
+		if err := c.tokenTable(s); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(w, "> %s\n", printable(s.Action))
 	fmt.Fprintf(w, "%s\n", indent(s.Next.Text))
 	if s.Privileged != "" {
@@ -144,6 +154,7 @@ func (c *showCommand) print(s harness.Step) {
 	if s.Reward != 0 {
 		fmt.Fprintf(w, "  [reward %g]\n", s.Reward)
 	}
+	return nil
 }
 
 func (c *showCommand) tail(t transcript) {
