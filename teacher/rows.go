@@ -7,7 +7,7 @@ import (
 	"github.com/hindsightrl/harness"
 )
 
-// judgeSource begins the names of sources that judges write under: "judge/<mode>/<key>".
+// judgeSource begins the names of sources that judges write under: "judge/<mode>/<judge>/<prompt>".
 const judgeSource = "judge/"
 
 // rowsOf turns a group's episodes into rows, in order of sample and step.
@@ -20,7 +20,7 @@ func rowsOf(group int, episodes []harness.GroupEpisode, judge string) []Row {
 		for k := range e.Steps {
 			s := &e.Steps[k]
 			rows = append(rows, Row{
-				Group: strconv.Itoa(group), Episode: strconv.FormatInt(e.ID, 10), Step: s.Index, Prompt: s.Prompt, Anchor: &s.Anchor,
+				Group: strconv.Itoa(group), Episode: episodeID(e), Step: s.Index, Prompt: s.Prompt, Anchor: &s.Anchor,
 				Response: s.Response, Feedback: s.Feedback, Next: promptText(s.NextPrompt), Privileged: s.Privileged,
 				Reward: s.Reward, Return: &e.Outcome.Reward, Success: &e.Outcome.Won, Valid: s.Valid,
 				Judged: judged, JudgedOnSuccess: onSuccess, JudgeHadSuccess: hasSuccess(episodes),
@@ -30,12 +30,17 @@ func rowsOf(group int, episodes []harness.GroupEpisode, judge string) []Row {
 	return rows
 }
 
-// judgedText is the text that a judge of this source wrote about an episode; without a source, the
-// latest that any judge wrote in this mode. "" where there is none.
+func episodeID(e *harness.GroupEpisode) string { return strconv.FormatInt(e.ID, 10) }
+
+// judgedText is the latest text that a judge wrote about an episode in a mode; without a source, that
+// any judge wrote. "" where there is none.
 func judgedText(e *harness.GroupEpisode, mode Mode, source string) string {
-	text := ""
+	text, prefix := "", judgeSource+string(mode)+"/"
+	if source != "" {
+		prefix += source + "/"
+	}
 	for _, t := range e.Texts {
-		if strings.HasPrefix(t.Source, judgeSource+string(mode)+"/") && (source == "" || strings.HasSuffix(t.Source, "/"+source)) {
+		if strings.HasPrefix(t.Source, prefix) {
 			text = t.Text
 		}
 	}
