@@ -68,8 +68,23 @@ func resolveFlags(g *globals, cmd *cobra.Command) (map[string]string, error) {
 		if origins[f.Name] == "" {
 			origins[f.Name] = originDefault
 		}
+		if f.Annotations == nil {
+			f.Annotations = map[string][]string{}
+		}
+		f.Annotations[originKey] = []string{origins[f.Name]}
 	})
 	return origins, nil
+}
+
+// originKey is the annotation of a flag that says where its value came from.
+const originKey = "origin"
+
+// originOf is where a flag's value came from, as far as resolveFlags has seen the flag.
+func originOf(f *pflag.Flag) string {
+	if from := f.Annotations[originKey]; len(from) > 0 {
+		return from[0]
+	}
+	return originDefault
 }
 
 // setFromEnv notes that a flag was given, or else takes its HARNESS_* variable where that is set.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,6 +45,7 @@ type rolloutCommand struct {
 	asJSON  bool
 	quiet   bool
 
+	again   string           // the command that resumes the run
 	stats   func() llm.Stats // of the policy's model; nil without one
 	failure *harness.Failure // of the episode that failed last; nil = none did
 }
@@ -124,7 +126,7 @@ func (c *rolloutCommand) validate() error {
 }
 
 func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error) {
-	ctx := c.st.hard
+	ctx := c.st.soft // nothing runs yet: the first Ctrl-C ends it
 	var old store.Run
 	if c.resume != "" {
 		if old, err = db.RunByName(ctx, c.resume); err != nil {
@@ -150,20 +152,40 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	}
 	run := old
 	if c.resume == "" {
-		if run, err = c.create(ctx, cmd, db, suite, policy); err != nil {
-			return err
-		}
-	} else if c.retry {
-		if _, err := db.RequeueFailed(ctx, run.ID); err != nil {
-			return err
-		}
+		run, err = c.create(ctx, cmd, db, suite, policy)
+	} else {
+		err = c.reopen(ctx, db, suite, policy, run)
 	}
-	return c.drive(ctx, db, run, agent.Config{
+	if err != nil {
+		return err
+	}
+	c.again = resumeCommand(cmd.Flags(), run.Name)
+	return c.drive(c.st.hard, db, run, agent.Config{
 		RunSeed: run.Seed, Suites: map[string]harness.Suite{suite.Name(): suite},
 		Policy: policy.Policy, Recorder: db.Recorder(run.ID), Templates: templates,
 		Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history), Conversation: c.converse,
 		Budget: c.budget, Log: c.g.log, Now: c.g.now,
 	})
+}
+
+// reopen makes an old run ready to go on.
+func (c *rolloutCommand) reopen(ctx context.Context, db *store.Store, suite harness.Suite, policy openPolicy, run store.Run) error {
+	if err := samePolicy(run, policy.name); err != nil {
+		return err
+	}
+	if c.retry {
+		if _, err := db.RequeueFailed(ctx, run.ID); err != nil {
+			return err
+		}
+	}
+	tasks, err := left(ctx, db, run.ID)
+	if err == nil {
+		err = c.checkTasks(ctx, suite, tasks)
+	}
+	if err != nil {
+		return fmt.Errorf("resume run %q: %w", run.Name, err)
+	}
+	return nil
 }
 
 // historyOf translates the flag's 0 (no history) into the agent's.
@@ -208,7 +230,10 @@ func (c *rolloutCommand) create(ctx context.Context, cmd *cobra.Command, db *sto
 	}
 	name := c.name
 	if name == "" {
-		name = c.source.env + "-" + c.g.now().UTC().Format("20060102-150405")
+		base := c.source.env + "-" + c.g.now().UTC().Format("20060102-150405")
+		if name, err = freeName(ctx, db, base); err != nil {
+			return store.Run{}, err
+		}
 	}
 	return db.CreateRun(ctx, store.RunSpec{
 		Name: name, Panel: panel, GroupSize: c.group, Seed: c.seed, Policy: policy.name,
@@ -220,7 +245,9 @@ func (c *rolloutCommand) panel(ctx context.Context, suite harness.Suite) (harnes
 	var panel harness.Panel
 	var err error
 	if c.panelPath != "" {
-		panel, err = readPanel(c.panelPath)
+		if panel, err = readPanel(c.panelPath); err == nil {
+			err = c.checkTasks(ctx, suite, firstTasks(panel.Tasks, c.tasks))
+		}
 	} else {
 		panel, err = c.source.panel(ctx, suite)
 	}
@@ -237,28 +264,6 @@ func runConfig(flags *pflag.FlagSet) map[string]string {
 		}
 	})
 	return config
-}
-
-// takeOver sets every flag to the stored run's value. A flag that was given with another value is an
-// error: a resumed run ends with the rows of an uninterrupted one, so nothing about it may change.
-func takeOver(flags *pflag.FlagSet, run store.Run) error {
-	var config map[string]string
-	if err := json.Unmarshal(run.Config, &config); err != nil {
-		return fmt.Errorf("run %q: read its configuration: %w", run.Name, err)
-	}
-	var errs []error
-	flags.VisitAll(func(f *pflag.Flag) {
-		stored, ok := config[f.Name]
-		if !ok || f.Value.String() == stored {
-			return
-		}
-		if f.Changed {
-			errs = append(errs, fmt.Errorf("run %q was started with --%s=%s and cannot go on with %s", run.Name, f.Name, stored, f.Value))
-			return
-		}
-		errs = append(errs, flags.Set(f.Name, stored))
-	})
-	return errors.Join(errs...)
 }
 
 // drive runs what the run has left and prints the summary, also after a stop or an error.
@@ -300,8 +305,11 @@ func (c *rolloutCommand) drive(ctx context.Context, db *store.Store, run store.R
 	if sumErr := c.summary(last, db, run.ID); err == nil {
 		err = sumErr
 	}
-	if errors.Is(err, agent.ErrStopped) {
-		return errext.WithCode(errext.WithHint(err, fmt.Sprintf("harness rollout --db %s --resume %s", c.db, run.Name)), exitInterrupted)
+	switch {
+	case errors.Is(err, agent.ErrStopped):
+		return errext.WithCode(errext.WithHint(err, c.again), exitInterrupted)
+	case runErr != nil:
+		return errext.WithHint(err, strings.TrimPrefix(errext.Hint(err)+"; then: "+c.again, "; then: "))
 	}
 	return err
 }
