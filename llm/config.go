@@ -76,8 +76,19 @@ type Config struct {
 	Now func() time.Time
 	// Log takes retries and warnings; nil = none.
 	Log *slog.Logger
+	// OnRetry is told of each request that failed and is sent again; nil = nobody. Requests under way
+	// at the same time call it at the same time.
+	OnRetry func(Retry)
 	// Salt returns a fresh cache salt for each scoring call; nil = 128 random bits.
 	Salt func() string
+}
+
+// Retry is a request that failed and is sent again.
+type Retry struct {
+	Op      string        // what was asked for
+	Attempt int           // the one that failed, from 1
+	Wait    time.Duration // until the next
+	Err     error
 }
 
 // Validate reports the first field that no client could work with.
@@ -143,6 +154,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Salt == nil {
 		c.Salt = randomSalt
+	}
+	if c.OnRetry == nil {
+		c.OnRetry = func(Retry) {}
 	}
 	if c.HTTPClient == nil {
 		c.HTTPClient = newHTTPClient(c.MaxConcurrent)

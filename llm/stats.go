@@ -10,6 +10,7 @@ import (
 type Stats struct {
 	Calls            int64         `json:"calls"`    // generations and scores that ended, failed ones included
 	Attempts         int64         `json:"attempts"` // requests sent, those about prompts, ids and versions included
+	Retries          int64         `json:"retries"`  // requests that failed and were sent again
 	Failures         int64         `json:"failures"` // calls that ended in an error
 	InFlight         int           `json:"in_flight"`
 	MaxInFlight      int           `json:"max_in_flight"`
@@ -84,6 +85,12 @@ func (m *meter) leave(now time.Time, attempts int) {
 		m.stats.Busy += now.Sub(m.busySince)
 	}
 	m.stats.Attempts += int64(attempts)
+}
+
+func (m *meter) retried() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats.Retries++
 }
 
 // tokens adds token counts; unknown counts (-1) add nothing.

@@ -151,6 +151,8 @@ func (t *transport) retry(ctx context.Context, req request, payload []byte, out 
 		backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, d time.Duration) {
 			t.cfg.Log.Warn("model server call failed, will retry", "op", req.op, "attempt", out.attempts, "wait", d, "error", err)
+			t.meter.retried()
+			t.cfg.OnRetry(Retry{req.op, out.attempts, d, err})
 		}))
 	return err
 }

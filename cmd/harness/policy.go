@@ -72,6 +72,7 @@ type openPolicy struct {
 	name  string
 	info  map[string]any   // what the run records about it
 	stats func() llm.Stats // nil: no model
+	calls *retryLog        // nil: no server
 	close func() error
 }
 
@@ -112,9 +113,11 @@ func (p *policyFlags) inProcess(ctx context.Context, g *globals) (openPolicy, er
 
 // server is a policy behind an inference server.
 func (p *policyFlags) server(ctx context.Context, g *globals) (openPolicy, error) {
+	calls := newRetryLog(g.now)
 	cfg := llm.Config{
 		Model: p.model, APIKey: llm.Secret(g.env(p.keyEnv)), Timeout: p.timeout, MaxConcurrent: p.concurrent,
 		Route: llm.Route(p.route), LogprobMode: p.mode, TrackVersions: p.versions, Now: g.now, Log: g.log,
+		OnRetry: calls.note,
 	}
 	if err := cfg.Validate(); err != nil {
 		return openPolicy{}, errext.WithCode(fmt.Errorf("policy %q: %w", p.spec, err), exitUsage)
@@ -137,7 +140,7 @@ func (p *policyFlags) server(ctx context.Context, g *globals) (openPolicy, error
 		return openPolicy{}, errext.WithCode(err, exitUsage)
 	}
 	return openPolicy{
-		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), stats: client.Stats, close: func() error { return nil },
+		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), stats: client.Stats, calls: calls, close: func() error { return nil },
 		info: map[string]any{"server": who, "sampling": p.sampling(), "neutral_sampler": p.sampling().Neutral(), "top_logprobs": top},
 	}, nil
 }

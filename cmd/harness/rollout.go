@@ -159,6 +159,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	if err != nil {
 		return err
 	}
+	defer policy.calls.attach(c.st.hard, db, run.ID)()
 	c.again = resumeCommand(cmd.Flags(), run.Name)
 	return c.drive(c.st.hard, db, run, agent.Config{
 		RunSeed: run.Seed, Suites: map[string]harness.Suite{suite.Name(): suite},

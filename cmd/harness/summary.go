@@ -118,8 +118,8 @@ func (c *rolloutCommand) remarks(s runSummary) {
 			n[string(llm.DriftClean)], n[string(llm.DriftRealigned)], n[string(llm.DriftForked)])
 	}
 	if m := s.Model; m != nil {
-		fmt.Fprintf(c.g.stderr, "model: %s, %d failed; latency median %s, 95%% %s, slowest %s; up to %d at once, %.0f tokens/s\n",
-			plural(int(m.Calls), "call"), m.Failures, short(m.P50), short(m.P95), short(m.Max), m.MaxInFlight, m.TokensPerSecond())
+		fmt.Fprintf(c.g.stderr, "model: %s, %d failed, %d requests sent again; latency median %s, 95%% %s, slowest %s; up to %d at once, %.0f tokens/s\n",
+			plural(int(m.Calls), "call"), m.Failures, m.Retries, short(m.P50), short(m.P95), short(m.Max), m.MaxInFlight, m.TokensPerSecond())
 	}
 	if len(s.Failures) > 0 {
 		fmt.Fprintf(c.g.stderr, "what failed:  harness runs %s --events --db %s\n", s.Run.Name, c.db)
