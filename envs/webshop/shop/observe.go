@@ -35,7 +35,7 @@ func (s *Session) page() *page.Page {
 	switch v.kind {
 	case page.Results:
 		p.Total = len(v.found)
-		for _, i := range slice(v.found, (v.number-1)*page.PerPage, v.number*page.PerPage) {
+		for _, i := range PageOf(v.found, v.number) {
 			p.Products = append(p.Products, &s.shop.Products[i])
 		}
 	case page.Done:
@@ -52,8 +52,11 @@ func (s *Session) Shown() []int32 {
 	if s.view.kind != page.Results {
 		return nil
 	}
-	return slice(s.view.found, (s.view.number-1)*page.PerPage, s.view.number*page.PerPage)
+	return PageOf(s.view.found, s.view.number)
 }
+
+// PageOf is page number n of what was found, for any n, also one below 1.
+func PageOf(found []int32, n int) []int32 { return slice(found, (n-1)*page.PerPage, n*page.PerPage) }
 
 // slice is Python's list[from:to], where negative places count from the end.
 func slice(list []int32, from, to int) []int32 {

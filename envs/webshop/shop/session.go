@@ -116,34 +116,46 @@ func (s *Session) search(keywords []string, number int) Status {
 	return Status{}
 }
 
-// find looks products up. The first word can ask for a random choice, a category, or the search that
-// products were found by; the reason says why the original would have failed.
+// find looks products up; the reason says why the original would have failed.
 func (s *Session) find(keywords []string) (found []int32, reason string) {
+	special, reason := s.shop.Special(keywords, s.rand)
+	switch {
+	case reason != "":
+		return nil, reason
+	case special != nil:
+		return *special, ""
+	case s.view.kind == page.Results && slices.Equal(keywords, s.view.keywords):
+		return s.view.found, "" // the same words again: the index does not change
+	}
+	return s.shop.Find(strings.Join(keywords, " ")), ""
+}
+
+// Special finds what a first word in angle brackets asks for: a random choice, a category, or the
+// search that products were found by. found is nil for an ordinary search.
+func (s *Shop) Special(keywords []string, rand func() *pyrand.Rand) (found *[]int32, reason string) {
+	var list []int32
 	switch keywords[0] {
 	case "<r>":
-		if len(s.shop.Products) < searchReturns || s.rand == nil {
+		if len(s.Products) < searchReturns || rand == nil {
 			return nil, fmt.Sprintf("a random search needs at least %d products and a random stream", searchReturns)
 		}
-		for _, i := range s.rand().Sample(len(s.shop.Products), searchReturns) {
-			found = append(found, int32(i))
+		for _, i := range rand().Sample(len(s.Products), searchReturns) {
+			list = append(list, int32(i))
 		}
-		return found, ""
 	case "<a>":
 		return nil, "a search by attribute, which the original's environment does not know"
 	case "<c>":
 		if len(keywords) < 2 {
 			return nil, "a search by category without one"
 		}
-		return s.shop.Where(func(p *catalog.Product) bool { return p.Category == pystr.Strip(keywords[1]) }), ""
+		list = s.Where(func(p *catalog.Product) bool { return p.Category == pystr.Strip(keywords[1]) })
 	case "<q>":
 		query := pystr.Strip(strings.Join(keywords[1:], " "))
-		return s.shop.Where(func(p *catalog.Product) bool { return p.Query == query }), ""
+		list = s.Where(func(p *catalog.Product) bool { return p.Query == query })
+	default:
+		return nil, ""
 	}
-	// The same words again: the index does not change.
-	if s.view.kind == page.Results && slices.Equal(keywords, s.view.keywords) {
-		return s.view.found, ""
-	}
-	return s.shop.Find(strings.Join(keywords, " ")), ""
+	return &list, ""
 }
 
 // Where lists the products for which keep is true, in the order of the file.
@@ -237,3 +249,14 @@ func Values(options py.Dict) []string {
 	}
 	return out
 }
+
+// Bought is the product that the visitor looks at, or has bought; nil if there is none.
+func (s *Session) Bought() *catalog.Product {
+	if s.view.product < 0 {
+		return nil
+	}
+	return &s.shop.Products[s.view.product]
+}
+
+// Price is what that product costs, in dollars.
+func (s *Session) Price() float64 { return s.prices[s.view.product] }

@@ -1,0 +1,186 @@
+package webshop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+
+	"github.com/hindsightrl/harness/envs/webshop/catalog"
+	"github.com/hindsightrl/harness/envs/webshop/site"
+)
+
+type requestRecord struct {
+	Method   string            `json:"method"`
+	URL      string            `json:"url"`
+	Form     map[string]string `json:"form"`
+	Status   int               `json:"status"`
+	Location *string           `json:"location"`
+	Type     *string           `json:"ctype"`
+	Body     *string           `json:"body"`
+}
+
+// siteHost is the host that records name.
+const siteHost = "http://localhost"
+
+// send makes the recorded request.
+func (r *requestRecord) send(h http.Handler) (*http.Response, string, error) {
+	form := url.Values{}
+	for k, v := range r.Form {
+		form.Set(k, v)
+	}
+	target := r.URL
+	if !strings.HasPrefix(target, "http") {
+		target = siteHost + target
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, "", err
+	}
+	var body io.Reader
+	if r.Method == http.MethodPost {
+		body = strings.NewReader(form.Encode())
+	}
+	req := httptest.NewRequest(r.Method, u.String(), body)
+	if r.Method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, req)
+	res := w.Result()
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	return res, string(raw), err
+}
+
+func (r *requestRecord) compare(h http.Handler) error {
+	res, body, err := r.send(h)
+	if err != nil {
+		return err
+	}
+	if r.Status != 0 && res.StatusCode != r.Status {
+		return differ("status "+res.Header.Get("X-Webshop-Error"), res.StatusCode, r.Status)
+	}
+	if r.Location != nil {
+		if err := differText("location", res.Header.Get("Location"), strings.TrimPrefix(*r.Location, siteHost)); err != nil {
+			return err
+		}
+	}
+	if r.Type != nil {
+		if err := differ("content type", res.Header.Get("Content-Type"), *r.Type); err != nil {
+			return err
+		}
+	}
+	if r.Body != nil {
+		return differText("body", body, *r.Body)
+	}
+	return nil
+}
+
+// newSite serves a world as the original's site.
+func (v *run) newSite(ctx context.Context, w *catalog.World, log func(string, []byte)) (*site.Site, error) {
+	s, err := v.main(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return site.New(s, w, site.Config{Original: true, Log: log}), nil
+}
+
+func (v *run) siteRequests(ctx context.Context, values []json.RawMessage) error {
+	var records []*requestRecord
+	if err := decode(ctx, values, func(_ int, r *requestRecord) error {
+		records = append(records, r)
+		return nil
+	}); err != nil {
+		return err
+	}
+	// The seed shows in the price limit of the first page.
+	w, err := v.findWorld(ctx, v.name, []bool{true}, func(w *catalog.World) bool {
+		s, err := v.newSite(ctx, w, nil)
+		if err != nil {
+			return false
+		}
+		for _, r := range records {
+			if r.Status == http.StatusOK && strings.Contains(r.URL, "fixed_") {
+				return r.compare(s) == nil
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	s, err := v.newSite(ctx, w, nil)
+	if err != nil {
+		return err
+	}
+	for i, r := range records {
+		v.add(fmt.Sprintf("request %d: %s %.100s", i, r.Method, r.URL), r.compare(s))
+	}
+	return nil
+}
+
+// siteLog asks for each logged page again and compares what is logged then.
+func (v *run) siteLog(ctx context.Context, values []json.RawMessage) error {
+	type record struct {
+		URL  string     `json:"url"`
+		Goal goalRecord `json:"goal"`
+	}
+	var first record
+	if err := json.Unmarshal(values[0], &first); err != nil {
+		return err
+	}
+	session := sessionOfURL(first.URL)
+	w, err := v.findWorld(ctx, v.name, []bool{true}, func(w *catalog.World) bool {
+		s, err := v.newSite(ctx, w, nil)
+		if err != nil {
+			return false
+		}
+		if _, _, err := (&requestRecord{Method: http.MethodGet, URL: "/" + session}).send(s); err != nil {
+			return false
+		}
+		i, ok := s.Goal(session)
+		if !ok {
+			return false
+		}
+		g := w.At(i)
+		return first.Goal.compare(&g) == nil
+	})
+	if err != nil {
+		return err
+	}
+	var logged []byte
+	s, err := v.newSite(ctx, w, func(_ string, line []byte) { logged = line })
+	if err != nil {
+		return err
+	}
+	if _, _, err := (&requestRecord{Method: http.MethodGet, URL: "/" + session}).send(s); err != nil {
+		return err
+	}
+	return decode(ctx, values, func(i int, r *record) error {
+		logged = nil
+		res, _, err := (&requestRecord{Method: http.MethodGet, URL: r.URL}).send(s)
+		if err != nil {
+			return err
+		}
+		err = differText("line "+res.Header.Get("X-Webshop-Error"), string(logged), string(values[i]))
+		v.add(fmt.Sprintf("line %d: %.100s", i+1, r.URL), err)
+		return nil
+	})
+}
+
+// sessionOfURL is the session that a logged address is of.
+func sessionOfURL(address string) string {
+	parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(address, "http://"), "https://"), "/")
+	switch {
+	case len(parts) == 2:
+		return parts[1]
+	case len(parts) > 2:
+		return parts[2]
+	}
+	return ""
+}
