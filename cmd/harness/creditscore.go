@@ -57,14 +57,14 @@ func (s scoreSource) read(ctx context.Context, db *store.Store) (map[int64]*cred
 	if s.key == "" {
 		return nil, nil
 	}
-	out := map[int64]*creditrun.Score{}
-	for r, err := range db.Scores(ctx, s.pass.ID, store.ScoreFilter{}) {
-		if err != nil {
-			return nil, err
-		}
-		if r.Status == harness.ScoreDone {
-			out[r.StepID] = &creditrun.Score{Student: r.Student.Values, Teacher: r.Teacher.Values, Action: r.ActionMask}
-		}
+	all, err := db.CreditScores(ctx, s.pass.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[int64]*creditrun.Score, len(all))
+	for i := range all {
+		r := &all[i]
+		out[r.Step] = &creditrun.Score{Student: r.Student, Teacher: r.Teacher, Action: r.Action}
 	}
 	return out, nil
 }
