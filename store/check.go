@@ -34,7 +34,7 @@ func (s *Store) Check(ctx context.Context) ([]Violation, error) {
 	c := checker{ctx: ctx}
 	err := s.snapshot(ctx, func(q querier) error {
 		c.q = q
-		for _, f := range []func() error{c.file, c.foreignKeys, c.panels, c.rules, c.steps, c.texts} {
+		for _, f := range []func() error{c.file, c.foreignKeys, c.panels, c.rules, c.steps, c.texts, c.scores} {
 			if err := f(); err != nil {
 				return err
 			}
@@ -134,8 +134,10 @@ type rule struct {
 }
 
 // rules runs the invariants that are about how rows of different tables fit together.
-func (c *checker) rules() error {
-	for _, r := range checkRules {
+func (c *checker) rules() error { return c.runRules(checkRules) }
+
+func (c *checker) runRules(rules []rule) error {
+	for _, r := range rules {
 		type hit struct {
 			row  int64
 			what string

@@ -65,7 +65,9 @@ func openAs(ctx context.Context, path string, cfg Config, suffix string) (_ *Sto
 		return nil, err
 	}
 	lock, err := lockWriter(path + suffix)
-	if errors.Is(err, ErrWriterActive) {
+	if errors.Is(err, ErrWriterActive) && suffix == scorerSuffix {
+		return nil, errext.WithHint(err, "another harness score works on this ledger: wait for it or stop it")
+	} else if errors.Is(err, ErrWriterActive) {
 		return nil, activeWriter(path)
 	} else if err != nil {
 		return nil, err

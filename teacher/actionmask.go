@@ -10,7 +10,7 @@ import (
 	"github.com/hindsightrl/harness/llm"
 )
 
-// errMisaligned is a response that the teacher's tokenizer does not spell, with the reason.
+// misalignedError is a response that the teacher's tokenizer does not spell, with the reason.
 type misalignedError struct{ err error }
 
 func (e *misalignedError) Error() string { return e.err.Error() }
@@ -30,7 +30,7 @@ func newMasker(kind Mask, tok llm.Tokenizer) *masker {
 // mask marks the response tokens of a step that belong to its action; it has one flag per token. A
 // *misalignedError says that the tokens do not spell the response.
 func (m *masker) mask(ctx context.Context, s *harness.Step) ([]bool, error) {
-	offsets, err := m.offsets(ctx, s.Response, s.Tokens.IDs)
+	offsets, err := m.stepOffsets(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +38,20 @@ func (m *masker) mask(ctx context.Context, s *harness.Step) ([]bool, error) {
 		return agent.MaskFromSpans(offsets, s.Spans), nil
 	}
 	return m.compat(ctx, s, offsets)
+}
+
+// stepOffsets are the bytes that each response token printed: as the policy's server said when it
+// answered, or else as the teacher spells them. A step without prompt ids is spelled in any case, for nothing
+// else shows there that the tokenizers are the same.
+func (m *masker) stepOffsets(ctx context.Context, s *harness.Step) ([]harness.Span, error) {
+	if s.Tokens.Lengths == nil || s.Tokens.PromptIDs == nil {
+		return m.offsets(ctx, s.Response, s.Tokens.IDs)
+	}
+	offsets, err := s.Tokens.Spans(s.Response)
+	if err != nil {
+		return nil, &misalignedError{err}
+	}
+	return offsets, nil
 }
 
 func (m *masker) offsets(ctx context.Context, text string, ids []int32) ([]harness.Span, error) {
