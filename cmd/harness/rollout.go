@@ -68,7 +68,7 @@ episodes that are running, the second stops at once; either way --resume goes on
 	}
 	c.source.flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&c.panelPath, "panel", "", "panel file to run instead of a split (see `harness panel make`)")
+	f.StringVar(&c.panelPath, "panel", "", "panel file to run instead of a split, as written by: harness panel make")
 	f.IntVar(&c.tasks, "tasks", 0, "only the first N tasks; 0 = all")
 	f.IntVar(&c.group, "group", 4, "episodes per task")
 	f.IntVar(&c.maxSteps, "max-steps", 0, "steps per episode; 0 = the environment's own limit")

@@ -16,18 +16,35 @@ func run(st stops, g *globals, args []string) int {
 	root := newRoot(st, g)
 	root.SetArgs(args)
 	err := root.ExecuteContext(st.soft) // commands that can end gracefully take st themselves
+	return finish(g, err, st.soft.Err() != nil)
+}
+
+// finish prints a command's error, unless the command has, and returns the exit code.
+func finish(g *globals, err error, stopped bool) int {
 	if err == nil {
 		return exitOK
 	}
-	code := errext.Code(err, exitFailed)
-	if errors.Is(err, context.Canceled) && st.soft.Err() != nil {
-		code = exitInterrupted
+	if !errors.As(err, new(reported)) {
+		printError(g, err)
 	}
-	fmt.Fprintf(g.stderr, "harness: %v\n", err)
+	if stopped && errors.Is(err, context.Canceled) {
+		return exitInterrupted
+	}
+	return errext.Code(err, exitFailed)
+}
+
+// reported marks an error that its command has told the user already, so that run adds nothing.
+type reported struct{ error }
+
+func (r reported) Unwrap() error { return r.error }
+
+// printError prints an error and its remedy. Both may quote a server, a file or a ledger: their control
+// characters do not reach the terminal.
+func printError(g *globals, err error) {
+	fmt.Fprintf(g.stderr, "harness: %s\n", printable(err.Error()))
 	if hint := errext.Hint(err); hint != "" {
-		fmt.Fprintf(g.stderr, "hint: %s\n", hint)
+		fmt.Fprintf(g.stderr, "hint: %s\n", printable(hint))
 	}
-	return code
 }
 
 // newRoot builds the command tree. Each subcommand lives in a file of its own name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -183,10 +184,11 @@ func (c *showCommand) tail(t transcript) {
 	}
 }
 
-// printable keeps control characters of outside text from reaching the terminal.
+// printable keeps characters of outside text that would steer the terminal from reaching it: controls,
+// and those that turn the direction of writing, which make a line read as what it is not.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || r >= ' ' && r != 0x7f && (r < 0x80 || r > 0x9f) {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) && !unicode.Is(unicode.Bidi_Control, r) {
 			return r
 		}
 		return '\uFFFD'

@@ -14,7 +14,7 @@ type stops struct {
 }
 
 // signalContexts turns the first SIGINT or SIGTERM into the end of soft and the second into the end
-// of hard.
+// of hard. A third kills the process as it would any other: whatever hangs by then does not listen.
 func signalContexts() stops {
 	hard, stopHard := context.WithCancel(context.Background())
 	soft, stopSoft := context.WithCancel(hard)
@@ -25,6 +25,7 @@ func signalContexts() stops {
 		stopSoft()
 		<-signals
 		stopHard()
+		signal.Stop(signals)
 	}()
 	return stops{soft: soft, hard: hard}
 }

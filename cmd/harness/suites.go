@@ -25,7 +25,7 @@ type envSource struct {
 }
 
 func (s *envSource) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment: see `harness env list`")
+	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment, as listed by: harness env list")
 	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1 (default: the embedded games)")
 	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report)")
 }

@@ -20,7 +20,17 @@ type table struct {
 	rows    [][]string
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// add appends a row. Cells may quote outside text: they lose their control characters and line breaks,
+// which would forge rows or reach the terminal.
+func (t *table) add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		row[i] = breaks.Replace(printable(cell))
+	}
+	t.rows = append(t.rows, row)
+}
+
+var breaks = strings.NewReplacer("\n", " ", "\t", " ")
 
 func (t *table) write(w io.Writer) error {
 	width := make([]int, len(t.columns))

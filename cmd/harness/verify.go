@@ -34,8 +34,9 @@ type verifyResult struct {
 	Differences []string `json:"differences"`
 }
 
-// runVerify checks every file, prints each case's first difference and, last, "N passed, M failed".
-func runVerify(g *globals, files []string, asJSON bool, check verifier) error {
+// runVerify checks every file, prints each case's first difference and, last, "N passed, M failed": also
+// where stdout and stderr are one, nothing follows. notes print what else is to be said.
+func runVerify(g *globals, files []string, asJSON bool, check verifier, notes ...func()) error {
 	res := verifyResult{Files: len(files), Differences: []string{}}
 	report := func(line string) {
 		res.Differences = append(res.Differences, line)
@@ -48,11 +49,16 @@ func runVerify(g *globals, files []string, asJSON bool, check verifier) error {
 		passed, failed, err := verifyFile(name, check, report)
 		res.Passed += passed
 		res.Failed += failed
+		if err == nil && passed+failed == 0 {
+			err = errors.New("no case in it")
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("verify %s: %w", name, err))
-		} else if passed+failed == 0 {
-			errs = append(errs, fmt.Errorf("verify %s: no case in it", name))
+			printError(g, errs[len(errs)-1])
 		}
+	}
+	for _, note := range notes {
+		note()
 	}
 	if asJSON {
 		if err := writeJSON(g.stdout, res); err != nil {
@@ -61,11 +67,11 @@ func runVerify(g *globals, files []string, asJSON bool, check verifier) error {
 	} else {
 		fmt.Fprintf(g.stdout, "%d passed, %d failed\n", res.Passed, res.Failed)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
 	if res.Failed > 0 {
-		return errext.WithCode(fmt.Errorf("%d of %d cases differ from the reference", res.Failed, res.Passed+res.Failed), exitFailed)
+		errs = append(errs, fmt.Errorf("%d of %d cases differ from the reference", res.Failed, res.Passed+res.Failed))
+	}
+	if len(errs) > 0 {
+		return reported{errext.WithCode(errors.Join(errs...), exitFailed)}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/hindsightrl/harness/credit/creditverify"
 	"github.com/hindsightrl/harness/envs/alfworld"
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 func newVerifyALFWorld(g *globals) *cobra.Command {
@@ -24,6 +26,9 @@ A case is one episode of one game; its first difference is printed.`,
 		Example: "  harness verify alfworld played-2.1.2.jsonl.gz --data $ALFWORLD_DATA",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if data == "" {
+				return usageError(cmd, errext.WithHint(errors.New("verify alfworld needs the games of the transcripts: --data is not given"), "harness verify alfworld FILE… --data $ALFWORLD_DATA"))
+			}
 			games, err := alfworld.OpenLibrary(cmd.Context(), data)
 			if err != nil {
 				return err
@@ -39,19 +44,15 @@ A case is one episode of one game; its first difference is printed.`,
 					}
 				})
 			}
-			defer func() {
+			return runVerify(g, args, asJSON, check, func() {
 				for _, note := range slices.Sorted(maps.Keys(notes)) {
 					fmt.Fprintf(g.stderr, "note: %s: %s\n", plural(notes[note], "case"), note)
 				}
-			}()
-			return runVerify(g, args, asJSON, check)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "folder that holds json_2.1.1, a .tar.xz of it, or a folder of games-*.tar.xz")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	if err := cmd.MarkFlagRequired("data"); err != nil {
-		panic(err) // the flag is declared above
-	}
 	return cmd
 }
 
