@@ -133,3 +133,31 @@ func (s *Session) Clickables() []string {
 	}
 	return s.page().Clickables()
 }
+
+// SearchAction is the search among the admissible actions: an agent fills the blank.
+const SearchAction = "search[<your query>]"
+
+// Admissible lists the actions that the page offers, as the serl variant's prompts do: a search with a
+// blank where there is a search field, then a click on everything. The list is shared and must not be
+// changed.
+func (s *Session) Admissible() []string {
+	if s.view.kind == page.Item {
+		return s.shop.view(s.view.product).admissible
+	}
+	return admissible(s.page())
+}
+
+func admissible(p *page.Page) []string {
+	clickables := p.Clickables()
+	if len(clickables) == 0 {
+		return nil
+	}
+	out := make([]string, 0, len(clickables)+1)
+	if p.Kind == page.Start {
+		out = append(out, SearchAction)
+	}
+	for _, c := range clickables {
+		out = append(out, "click["+c+"]")
+	}
+	return out
+}

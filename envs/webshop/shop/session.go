@@ -260,3 +260,16 @@ func (s *Session) Bought() *catalog.Product {
 
 // Price is what that product costs, in dollars.
 func (s *Session) Price() float64 { return s.prices[s.view.product] }
+
+// Clone copies the session; the copy draws from rand.
+func (s *Session) Clone(rand func() *pyrand.Rand) *Session {
+	c := *s
+	c.rand = rand
+	return &c
+}
+
+// PriceOf is what product i costs, in dollars.
+func (s *Session) PriceOf(i int) float64 { return s.prices[i] }
+
+// ASIN is product i's id.
+func (s *Session) ASIN(i int) string { return s.shop.Products[i].ASIN }

@@ -41,6 +41,7 @@ type Shop struct {
 type view struct {
 	tail       string // the page's text after the instruction
 	clickables []string
+	admissible []string
 }
 
 // Open loads data files by the name of their folder or of the product file.
@@ -97,7 +98,7 @@ func (s *Shop) view(i int) *view {
 	}
 	p := page.Page{Kind: page.Item, Product: &s.Products[i], ShowAttributes: s.attrs}
 	head := len("Instruction:" + page.Separator)
-	v := &view{tail: p.Text()[head:], clickables: p.Clickables()}
+	v := &view{tail: p.Text()[head:], clickables: p.Clickables(), admissible: admissible(&p)}
 	s.views[i].Store(v)
 	return v
 }
