@@ -270,7 +270,7 @@ func TestFindCreditPass(t *testing.T) {
 // BenchmarkCredits reads the steps of a run for credit, writes a row for each and reads those back, and
 // reports the seconds of each. A tenth of the tokens of two rows in three are weighted.
 func BenchmarkCredits(b *testing.B) {
-	for _, rows := range []int{10_000, 100_000} {
+	for _, rows := range []int{10_000} { // the command's own benchmark has 100,000
 		b.Run(fmt.Sprintf("rows=%d/tokens=200", rows), func(b *testing.B) { benchmarkCredits(b, rows) })
 	}
 }
