@@ -69,6 +69,12 @@ var layers = []layer{
 		folder: "store", own: []string{".", "internal", "store"},
 		others: []string{"github.com/mattn/go-sqlite3", "github.com/klauspost/compress", "golang.org/x/sys"},
 	},
+	{
+		folder: "feed", own: []string{".", "credit", "internal"},
+		others: []string{
+			"github.com/gorilla/websocket", "github.com/apache/arrow-go/v18", "github.com/vmihailenco/msgpack/v5", "golang.org/x/sync",
+		},
+	},
 	{folder: "internal", own: []string{".", "internal"}, others: []string{"github.com/klauspost/compress", "golang.org/x/text", "gopkg.in/yaml.v3"}},
 	{folder: "scripts", own: []string{""}, others: []string{"*"}},
 	{folder: "."},

@@ -1,0 +1,211 @@
+package feed
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// column is one field of the row in Arrow. Columns per token are lists; those that a row does not have
+// are null.
+type column struct {
+	name  string
+	typ   arrow.DataType
+	build func(rows []Row) arrow.ArrayData
+	read  func(a arrow.Array, rows []Row) error
+}
+
+var (
+	ints  = arrow.ListOfNonNullable(arrow.PrimitiveTypes.Int32)
+	reals = arrow.ListOfNonNullable(arrow.PrimitiveTypes.Float32)
+	flags = arrow.ListOfNonNullable(arrow.PrimitiveTypes.Uint8)
+	parts = arrow.StructOf(
+		arrow.Field{Name: "step", Type: arrow.PrimitiveTypes.Float64}, arrow.Field{Name: "episode", Type: arrow.PrimitiveTypes.Float64},
+		arrow.Field{Name: "score", Type: arrow.PrimitiveTypes.Float64}, arrow.Field{Name: "won", Type: arrow.PrimitiveTypes.Uint8},
+		arrow.Field{Name: "valid", Type: arrow.PrimitiveTypes.Uint8},
+	)
+)
+
+// columns are the fields in the order of the schema.
+var columns = []column{
+	scalarColumn("step_id", arrow.PrimitiveTypes.Int64, func(r *Row) *int64 { return &r.StepID }),
+	scalarColumn("group", arrow.PrimitiveTypes.Int32, func(r *Row) *int32 { return &r.Group }),
+	scalarColumn("episode", arrow.PrimitiveTypes.Int64, func(r *Row) *int64 { return &r.Episode }),
+	scalarColumn("sample", arrow.PrimitiveTypes.Int32, func(r *Row) *int32 { return &r.Sample }),
+	scalarColumn("step", arrow.PrimitiveTypes.Int32, func(r *Row) *int32 { return &r.Step }),
+	scalarColumn("sequence_id", arrow.PrimitiveTypes.Int64, func(r *Row) *int64 { return &r.SequenceID }),
+	textColumn("task", func(r *Row) *string { return &r.Task }),
+	listColumn("prompt_ids", ints, func(r *Row) *[]int32 { return &r.PromptIDs }),
+	listColumn("response_ids", ints, func(r *Row) *[]int32 { return &r.ResponseIDs }),
+	listColumn("response_mask", flags, func(r *Row) *[]byte { return (*[]byte)(&r.ResponseMask) }),
+	listColumn("action_mask", flags, func(r *Row) *[]byte { return (*[]byte)(&r.ActionMask) }),
+	optionalFlag("context_mask", func(r *Row) **bool { return &r.ContextMask }),
+	listColumn("versions", ints, func(r *Row) *[]int32 { return &r.Versions }),
+	listColumn("logprobs", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Logprobs) }),
+	listColumn("student_logprobs", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.StudentLogprobs) }),
+	listColumn("teacher_logprobs", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.TeacherLogprobs) }),
+	listColumn("entropies", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Entropies) }),
+	optionalReal("temperature", func(r *Row) **float64 { return &r.Temperature }),
+	optionalReal("base_advantage", func(r *Row) **float64 { return &r.BaseAdvantage }),
+	optionalReal("factor", func(r *Row) **float64 { return &r.Factor }),
+	listColumn("weights", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Weights) }),
+	listColumn("advantages", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Advantages) }),
+	rewardColumn(),
+}
+
+// fixed is what an Arrow buffer holds as is.
+type fixed interface {
+	byte | int32 | int64 | float32 | float64
+}
+
+// buffer wraps values without copying them.
+func buffer[T fixed](v []T) *memory.Buffer {
+	return memory.NewBufferBytes(castBytes(v))
+}
+
+// bitmap is one bit per row that has a value, and the number of rows that have none; no buffer where
+// all have one.
+func bitmap(rows []Row, has func(*Row) bool) (*memory.Buffer, int) {
+	bits, nulls := make([]byte, (len(rows)+7)/8), 0
+	for i := range rows {
+		if has(&rows[i]) {
+			bits[i/8] |= 1 << (i % 8)
+		} else {
+			nulls++
+		}
+	}
+	if nulls == 0 {
+		return nil, 0
+	}
+	return memory.NewBufferBytes(bits), nulls
+}
+
+func scalarColumn[T int32 | int64](name string, typ arrow.DataType, at func(*Row) *T) column {
+	return column{
+		name: name, typ: typ,
+		build: func(rows []Row) arrow.ArrayData {
+			v := make([]T, len(rows))
+			for i := range rows {
+				v[i] = *at(&rows[i])
+			}
+			return array.NewData(typ, len(rows), []*memory.Buffer{nil, buffer(v)}, nil, 0, 0)
+		},
+		read: func(a arrow.Array, rows []Row) error {
+			for i, v := range valuesOf[T](a) {
+				*at(&rows[i]) = v
+			}
+			return nil
+		},
+	}
+}
+
+func textColumn(name string, at func(*Row) *string) column {
+	return column{
+		name: name, typ: arrow.BinaryTypes.String,
+		build: func(rows []Row) arrow.ArrayData {
+			b := array.NewStringBuilder(memory.DefaultAllocator)
+			for i := range rows {
+				b.Append(*at(&rows[i]))
+			}
+			return b.NewArray().Data()
+		},
+		read: func(a arrow.Array, rows []Row) error {
+			s, ok := a.(*array.String)
+			if !ok {
+				return fmt.Errorf("is a %v", a.DataType())
+			}
+			for i := range rows {
+				*at(&rows[i]) = s.Value(i)
+			}
+			return nil
+		},
+	}
+}
+
+// listColumn copies the rows' slices into one buffer of values with offsets.
+func listColumn[T byte | int32 | float32](name string, typ *arrow.ListType, at func(*Row) *[]T) column {
+	return column{
+		name: name, typ: typ,
+		build: func(rows []Row) arrow.ArrayData {
+			total := 0
+			for i := range rows {
+				total += len(*at(&rows[i]))
+			}
+			values, offsets := make([]T, 0, total), make([]int32, 1, len(rows)+1)
+			for i := range rows {
+				values = append(values, *at(&rows[i])...)
+				offsets = append(offsets, int32(len(values)))
+			}
+			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			child := array.NewData(typ.Elem(), total, []*memory.Buffer{nil, buffer(values)}, nil, 0, 0)
+			return array.NewData(typ, len(rows), []*memory.Buffer{valid, buffer(offsets)}, []arrow.ArrayData{child}, nulls, 0)
+		},
+		read: func(a arrow.Array, rows []Row) error {
+			l, ok := a.(*array.List)
+			if !ok || !arrow.TypeEqual(a.DataType(), typ) {
+				return fmt.Errorf("is a %v, want %v", a.DataType(), typ)
+			}
+			all := valuesOf[T](l.ListValues())
+			for i := range rows {
+				if l.IsNull(i) {
+					continue
+				}
+				from, to := l.ValueOffsets(i)
+				*at(&rows[i]) = all[from:to:to]
+			}
+			return nil
+		},
+	}
+}
+
+func optionalReal(name string, at func(*Row) **float64) column {
+	return column{
+		name: name, typ: arrow.PrimitiveTypes.Float64,
+		build: func(rows []Row) arrow.ArrayData {
+			v := make([]float64, len(rows))
+			for i := range rows {
+				v[i] = math.NaN()
+				if p := *at(&rows[i]); p != nil {
+					v[i] = *p
+				}
+			}
+			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			return array.NewData(arrow.PrimitiveTypes.Float64, len(rows), []*memory.Buffer{valid, buffer(v)}, nil, nulls, 0)
+		},
+		read: func(a arrow.Array, rows []Row) error {
+			for i, v := range valuesOf[float64](a) {
+				if a.IsValid(i) {
+					*at(&rows[i]) = &v
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func optionalFlag(name string, at func(*Row) **bool) column {
+	return column{
+		name: name, typ: arrow.PrimitiveTypes.Uint8,
+		build: func(rows []Row) arrow.ArrayData {
+			v := make([]byte, len(rows))
+			for i := range rows {
+				if p := *at(&rows[i]); p != nil && *p {
+					v[i] = 1
+				}
+			}
+			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			return array.NewData(arrow.PrimitiveTypes.Uint8, len(rows), []*memory.Buffer{valid, buffer(v)}, nil, nulls, 0)
+		},
+		read: func(a arrow.Array, rows []Row) error {
+			for i, v := range valuesOf[byte](a) {
+				if set := v == 1; a.IsValid(i) {
+					*at(&rows[i]) = &set
+				}
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,226 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/hindsightrl/harness"
+)
+
+// Config holds what a Server needs.
+type Config struct {
+	Book     Book     // required
+	Source   Source   // required
+	Versions Versions // required
+	// OnVersion is called after a new policy version was recorded: the place to reload a policy server.
+	// Its error reaches the trainer; the version stays recorded. nil means nothing.
+	OnVersion func(ctx context.Context, version int32) error
+	// Token is what clients must send ("Authorization: Bearer …"); "" lets only requests to a loopback
+	// address in.
+	Token string
+	// TTL is how long a lease lasts that does not say. 0 means 10 minutes.
+	TTL time.Duration
+	// MaxTTL is the longest that a lease may last. 0 means 24 hours.
+	MaxTTL time.Duration
+	// MaxConns is how many WebSocket connections and waiting HTTP requests there may be. 0 means 256.
+	MaxConns int
+	// Memory bounds the bytes of rows that are on their way to clients; a single group of more still
+	// goes out, alone. 0 means 512 MiB.
+	Memory int64
+	// Stall is how long a client may take to read the next piece (at most 1 MiB). 0 means 30 s.
+	Stall time.Duration
+	// Now is the clock for write deadlines. Required.
+	Now func() time.Time
+	Log *slog.Logger // nil discards
+}
+
+// Validate reports the first field that cannot work.
+func (c *Config) Validate() error {
+	switch {
+	case c.Book == nil || c.Source == nil || c.Versions == nil:
+		return errors.New("feed config: book, source and versions are required")
+	case c.Now == nil:
+		return errors.New("feed config: no clock (Now)")
+	case c.TTL < 0 || c.MaxTTL < 0 || c.MaxConns < 0 || c.Memory < 0 || c.Stall < 0:
+		return errors.New("feed config: a bound is negative")
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.TTL == 0 {
+		c.TTL = 10 * time.Minute
+	}
+	if c.MaxTTL == 0 {
+		c.MaxTTL = 24 * time.Hour
+	}
+	if c.MaxConns == 0 {
+		c.MaxConns = 256
+	}
+	if c.Memory == 0 {
+		c.Memory = 512 << 20
+	}
+	if c.Stall == 0 {
+		c.Stall = 30 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Server answers trainers. Run must be running for waiting requests to be woken at once.
+type Server struct {
+	cfg    Config
+	memory *semaphore.Weighted
+	conns  *semaphore.Weighted
+	wake   *broadcast
+
+	stop context.Context // ends with Run: connections close
+	halt context.CancelFunc
+	live sync.WaitGroup
+}
+
+// NewServer checks the configuration and returns a server that listens nowhere: see Handler.
+func NewServer(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	stop, halt := context.WithCancel(context.Background())
+	return &Server{
+		cfg: cfg, memory: semaphore.NewWeighted(cfg.Memory), conns: semaphore.NewWeighted(int64(cfg.MaxConns)),
+		wake: newBroadcast(), stop: stop, halt: halt,
+	}, nil
+}
+
+// Run watches for new groups until ctx ends, then closes the connections and waits for them.
+func (s *Server) Run(ctx context.Context) error {
+	err := s.cfg.Source.Watch(ctx, s.wake.all)
+	s.halt()
+	s.live.Wait()
+	return err
+}
+
+// recheck is how often a waiting request looks by itself: leases run out without anybody saying so.
+const recheck = 250 * time.Millisecond
+
+// lease gets a batch, waiting for one where the request says so. Without one, drained says whether any
+// can still come.
+func (s *Server) lease(ctx context.Context, r *request) (l harness.Lease, drained bool, err error) {
+	wait := time.NewTimer(time.Duration(r.Wait) * time.Millisecond)
+	defer wait.Stop()
+	tick := time.NewTicker(recheck)
+	defer tick.Stop()
+	over, count := r.Wait == 0, true
+	for {
+		changed := s.wake.next()
+		l, err = s.cfg.Book.Lease(ctx, harness.LeaseRequest{ID: r.Lease, Consumer: r.Consumer, Groups: r.Groups, Tokens: r.Tokens, TTL: r.ttl()})
+		if err != nil || len(l.Groups) > 0 {
+			return l, false, err
+		}
+		if over || count { // counting looks at every group: not at each commit of a run in full swing
+			c, err := s.cfg.Source.Counts(ctx)
+			if err != nil || over || c.Drained() {
+				return l, c.Drained(), err
+			}
+		}
+		count = false
+		select {
+		case <-ctx.Done():
+			return l, false, ctx.Err()
+		case <-s.stop.Done():
+			return l, false, errStopping
+		case <-wait.C:
+			over = true
+		case <-changed:
+		case <-tick.C:
+			count = true
+		}
+	}
+}
+
+var errStopping = &Error{Code: codeStopping, Message: "the server is going down", Hint: "connect again; what you hold stays yours until it expires", status: http.StatusServiceUnavailable}
+
+// do answers everything but lease.
+func (s *Server) do(ctx context.Context, r *request) (a answer, err error) {
+	a.OK = true
+	switch r.Op {
+	case opAck:
+		err = s.cfg.Book.Ack(ctx, r.Lease)
+	case opReturn:
+		err = s.cfg.Book.Return(ctx, r.Lease, r.Reason)
+		s.wake.all()
+	case opExtend:
+		var until time.Time
+		until, err = s.cfg.Book.Extend(ctx, r.Lease, r.ttl())
+		a.Expires = &until
+	case opVersion:
+		if r.Version != nil {
+			if err := s.postVersion(ctx, *r.Version, r.Consumer); err != nil {
+				return a, err
+			}
+		}
+		a.Version, err = s.version(ctx)
+	case opStatus:
+		var c harness.FeedCounts
+		if c, err = s.cfg.Source.Counts(ctx); err != nil {
+			return a, err
+		}
+		a.Status = &c
+		a.Version, err = s.version(ctx)
+	}
+	return a, err
+}
+
+func (s *Server) version(ctx context.Context) (*int32, error) {
+	v, err := s.cfg.Versions.Version(ctx)
+	return &v, err
+}
+
+func (s *Server) postVersion(ctx context.Context, v int32, consumer string) error {
+	before, err := s.cfg.Versions.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.cfg.Versions.PostVersion(ctx, v, consumer); err != nil || v == before {
+		return err
+	}
+	s.cfg.Log.Info("policy version", "version", v, "consumer", consumer)
+	if s.cfg.OnVersion == nil {
+		return nil
+	}
+	if err := s.cfg.OnVersion(ctx, v); err != nil {
+		return &Error{codeReload, fmt.Sprintf("version %d is recorded, and the policy server did not take it: %v", v, err), "reload it by hand", http.StatusBadGateway}
+	}
+	return nil
+}
+
+// broadcast wakes all that wait.
+type broadcast struct {
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func newBroadcast() *broadcast { return &broadcast{ch: make(chan struct{})} }
+
+// next is closed at the next call of all.
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ch
+}
+
+func (b *broadcast) all() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.ch)
+	b.ch = make(chan struct{})
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hindsightrl/harness"
+)
+
+// FeedSteps reads the steps of a group's done episodes, by sample and turn, with what a credit pass and
+// a teacher pass have about them (0: none). Texts are not read: they are most of the file.
+func (s *Store) FeedSteps(ctx context.Context, runID int64, group int, credit, score int64) ([]harness.FeedStep, error) {
+	const text = `SELECT e.id, e.sample, e.stop, e.won, e.reward, e.score, e.invalid, k.env, k.task, k.split, k.type, k.seed, k.hash,
+		s.id, s.idx, s.reward, s.score, s.won, s.valid, sc.status, sc.n, sc.action_mask, ls.value, lt.value,
+		c.base, c.factor, c.tokens, ` + tokenColumns + `
+		FROM groups g JOIN tasks k ON k.id = g.task_id JOIN episodes e ON e.group_id = g.id AND e.status = 'done'
+		JOIN steps s ON s.attempt_id = e.attempt_id
+		LEFT JOIN tokens t ON t.step_id = s.id LEFT JOIN token_meta m ON m.id = t.meta_id
+		LEFT JOIN scores sc ON sc.pass_id = ?3 AND sc.step_id = s.id
+		LEFT JOIN logprobs ls ON ls.id = sc.student_id LEFT JOIN logprobs lt ON lt.id = sc.teacher_id
+		LEFT JOIN credits c ON c.pass_id = ?4 AND c.step_id = s.id
+		WHERE g.run_id = ?1 AND g.idx = ?2 ORDER BY e.sample, s.idx`
+	var (
+		c   carry
+		out []harness.FeedStep
+	)
+	for st, err := range query(ctx, s.db, fmt.Sprintf("read group %d of run %d for the feed", group, runID), text, []any{runID, group, score, credit},
+		func(scan func(...any) error) (harness.FeedStep, error) { return scanFeedStep(scan, &c) }) {
+		if err != nil {
+			return nil, err
+		}
+		st.Group = group
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err error) {
+	var (
+		tokens                       tokenRow
+		status                       *string
+		n                            *int
+		mask                         []byte
+		student, teacher, advantages any
+		base, factor                 *float64
+		targets                      = make([]any, 0, 56)
+	)
+	targets = append(targets, &f.Episode, &f.Sample, &f.Outcome.Stop, &f.Outcome.Won, &f.Outcome.Reward, &f.Outcome.Score, &f.Outcome.Invalid,
+		&f.Task.Env, &f.Task.ID, &f.Task.Split, &f.Task.Type, &f.Task.Seed, &f.Task.Hash,
+		&f.StepID, &f.Index, &f.Reward, &f.Score, &f.Won, &f.Valid, &status, &n, &mask, &student, &teacher, &base, &factor, &advantages)
+	if err := scan(append(targets, tokens.targets()...)...); err != nil {
+		return f, err
+	}
+	fail := func(err error) (harness.FeedStep, error) {
+		return f, fmt.Errorf("episode %d, step %d: %w", f.Episode, f.Index, err)
+	}
+	if f.Index == 0 {
+		*c = carry{}
+	}
+	if f.Tokens, err = decodeTokens(&tokens, c); err != nil {
+		return fail(err)
+	}
+	if base != nil && factor != nil {
+		f.Credit = &harness.StepCredit{Base: *base, Factor: *factor}
+		if f.Credit.Tokens, err = float32s(advantages); err != nil {
+			return fail(err)
+		}
+	}
+	if status == nil || n == nil {
+		return f, nil
+	}
+	f.Scored = &harness.StepScore{StepID: f.StepID, Episode: f.Episode, Step: f.Index, Status: harness.ScoreStatus(*status)}
+	if f.Scored.Status != harness.ScoreDone {
+		return f, nil
+	}
+	if f.Scored.Student.Values, err = float32s(student); err != nil {
+		return fail(err)
+	}
+	if f.Scored.Teacher.Values, err = float32s(teacher); err != nil {
+		return fail(err)
+	}
+	if f.Scored.ActionMask, err = unpackBits(mask, *n); err != nil {
+		return fail(err)
+	}
+	return f, nil
+}
