@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/llm/gguf"
@@ -13,7 +14,7 @@ import (
 func (l *localFlags) openGGUF(ctx context.Context, file string) (llm.Model, func() error, error) {
 	lib, err := findGGUF(l.library)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("open model %q: %w", file, err)
 	}
 	m, err := gguf.Open(ctx, file, gguf.Config{
 		LibDir: lib, Slots: l.slots, ContextLength: l.context, Deterministic: l.deterministic,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -21,6 +22,9 @@ func ledgerFlag(cmd *cobra.Command, path *string) {
 
 // readLedger opens the ledger for reading, hands it to f and closes it.
 func readLedger(ctx context.Context, path string, f func(*store.Store) error) error {
+	if path == "" {
+		return errext.WithCode(errors.New("--db is empty: name a ledger's file"), exitUsage)
+	}
 	db, err := store.OpenReadOnly(ctx, path)
 	if err != nil {
 		return errext.WithHint(err, hintOr(err, "harness rollout --db "+path))

@@ -189,3 +189,24 @@ func (p *policyFlags) sampling() llm.Sampling {
 func hintUsage(err error, hint string) error {
 	return errext.WithCode(errext.WithHint(err, hint), exitUsage)
 }
+
+// validate refuses settings that no sampler can mean. Negated comparisons also catch NaN.
+func (p *policyFlags) validate() error {
+	switch {
+	case !(p.temperature >= 0 && p.temperature <= 100):
+		return fmt.Errorf("--temperature %g: want 0 (greedy) or more", p.temperature)
+	case !(p.topP >= 0 && p.topP <= 1):
+		return fmt.Errorf("--top-p %g: want a share between 0 and 1 (off)", p.topP)
+	case !(p.minP >= 0 && p.minP <= 1):
+		return fmt.Errorf("--min-p %g: want a share between 0 (off) and 1", p.minP)
+	case p.topK < 0:
+		return fmt.Errorf("--top-k %d: want 0 (off) or more", p.topK)
+	case p.maxTokens < 0:
+		return fmt.Errorf("--max-tokens %d: want 0 (the server's default) or more", p.maxTokens)
+	case p.concurrent < 1:
+		return fmt.Errorf("--max-concurrent %d: want at least 1", p.concurrent)
+	case p.timeout <= 0:
+		return fmt.Errorf("--call-timeout %v: want more than 0", p.timeout)
+	}
+	return nil
+}

@@ -121,8 +121,12 @@ func (c *rolloutCommand) validate() error {
 		return errors.New("--retry-failed needs --resume RUN")
 	case c.resume != "" && c.name != "":
 		return errors.New("--name is for new runs, --resume for old ones")
+	case c.budget.Tokens < 0 || c.budget.Time < 0:
+		return errors.New("--max-episode-tokens and --max-episode-time cannot be negative")
+	case c.db == "":
+		return errors.New("--db is empty: name a file")
 	}
-	return nil
+	return c.policy.validate()
 }
 
 func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error) {

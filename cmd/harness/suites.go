@@ -10,6 +10,7 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/alfworld"
 	"github.com/hindsightrl/harness/envs/alfworld/embedded"
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // environments names what --env takes, with a line of explanation each.
@@ -63,11 +64,37 @@ func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Pan
 	if err != nil {
 		return harness.Panel{}, err
 	}
+	if len(tasks) == 0 {
+		return harness.Panel{}, s.noTasks(ctx, suite, split)
+	}
 	name := s.env + "-" + split
 	if s.data == "" {
 		name = "embedded-" + name
 	}
 	return harness.Panel{Name: name, Tasks: slices.Clone(tasks)}, nil
+}
+
+// noTasks says why a split has nothing to play, with the first reason where the suite gives reasons.
+func (s *envSource) noTasks(ctx context.Context, suite harness.Suite, split string) error {
+	err := fmt.Errorf("split %q of %s has no game that can be played", split, s.where())
+	if games, ok := suite.(*alfworld.Suite); ok {
+		skipped, listErr := games.Skipped(ctx, split)
+		if listErr != nil {
+			return listErr
+		}
+		if len(skipped) > 0 {
+			err = fmt.Errorf("%w: %s left out, the first being %s: %w", err, plural(len(skipped), "trial"), skipped[0].ID, skipped[0].Reason)
+		}
+	}
+	return errext.WithHint(err, "choose another --split, or check the download: each trial needs a traj_data.json and a solvable game.tw-pddl")
+}
+
+// where names the data in messages.
+func (s *envSource) where() string {
+	if s.data == "" {
+		return "the embedded games"
+	}
+	return s.data
 }
 
 // runInfo is what a run records about the world it ran in.
