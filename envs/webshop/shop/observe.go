@@ -2,6 +2,7 @@ package shop
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hindsightrl/harness/envs/webshop/page"
 	"github.com/hindsightrl/harness/internal/errext"
@@ -160,4 +161,16 @@ func admissible(p *page.Page) []string {
 		out = append(out, "click["+c+"]")
 	}
 	return out
+}
+
+// Offers reports whether a list of admissible actions has an action, with any words in the blank of
+// the search.
+func Offers(list []string, action string) bool {
+	return slices.ContainsFunc(list, func(a string) bool {
+		if a != SearchAction {
+			return a == action
+		}
+		name, arg, ok := ParseAction(action)
+		return ok && name == "search" && arg != ""
+	})
 }

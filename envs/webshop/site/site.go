@@ -98,7 +98,7 @@ func (s *Site) static(w http.ResponseWriter, r *http.Request, name string) {
 			"The requested URL was not found on the server. If you entered the URL manually please check your spelling and try again."))
 		return
 	}
-	types := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+	types := map[string]string{"css": "text/css; charset=utf-8", "svg": "image/svg+xml", "js": "text/javascript; charset=utf-8"}
 	w.Header().Set("Content-Type", types[name[strings.LastIndexByte(name, '.')+1:]])
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(raw) // a client that left needs no answer
