@@ -2,7 +2,6 @@ package grade
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hindsightrl/harness/envs/swebench/testlog"
@@ -102,7 +101,7 @@ func (g *grader) read() error {
 	if g.opt.Format == FormatApplied || g.opt.v4() {
 		return nil
 	}
-	if g.res.Statuses.Len() == 0 && !suiteRan.MatchString(g.log) {
+	if g.res.Statuses.Len() == 0 && !suiteRan(g.log) {
 		return g.refuse(ReasonNoRun, "")
 	}
 	if code := g.marks.exitCode; code != "" && !isZero(code) && g.res.Statuses.Len() > 0 && !anyFailure(g.res.Statuses) {
@@ -150,19 +149,6 @@ func (g *grader) parse(output string) error {
 	}
 	return nil
 }
-
-// suiteRan is the evidence that a runner really executed something. Every count must be above zero.
-var suiteRan = regexp.MustCompile(`(?m)Executed [1-9]\p{Nd}* of \p{Nd}+` +
-	`|TOTAL: [1-9]\p{Nd}* (?:SUCCESS|FAILED)` +
-	`|[1-9]\p{Nd}* passing` +
-	`|Tests:[` + space + `]+[1-9]\p{Nd}*` +
-	`|Test Suites:[` + space + `]+(?:\p{Nd}+ [\p{L}\p{N}_]+, )*[1-9]\p{Nd}* total` +
-	`|^# tests [1-9]\p{Nd}*` +
-	`|[1-9]\p{Nd}* specs?, \p{Nd}+ failures?` +
-	`|': ok$`)
-
-// space is Python's \s as the inside of a class.
-const space = `\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}`
 
 func anyFailure(s *testlog.Statuses) bool {
 	for _, status := range s.All() {

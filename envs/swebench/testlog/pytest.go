@@ -127,10 +127,14 @@ func parseMatplotlib(log string, v4 bool, out *Statuses) {
 
 // parsePytestV2 reads summary lines and, for older versions of pytest, lines that end with the status.
 func parsePytestV2(log string, v4 bool, out *Statuses) {
+	var cleaner lineCleaner
 	for more := true; more; {
 		var line string
 		line, log, more = nextLine(log)
-		line = cleanLine(line)
+		if !mayHoldStatus(line) {
+			continue
+		}
+		line = cleaner.clean(line)
 		switch {
 		case startsWithStatus(line):
 			if v4 {
@@ -153,6 +157,28 @@ func parsePytestV2(log string, v4 bool, out *Statuses) {
 	}
 }
 
+// mayHoldStatus is a quick look at a line before it is cleaned: whether it begins or ends as a status
+// does, or with something that cleaning takes away.
+func mayHoldStatus(line string) bool {
+	if line == "" {
+		return false
+	}
+	switch c := line[0]; c {
+	case 'P', 'F', 'S', 'E', 'X', '[':
+		return true
+	default:
+		if c < ' ' {
+			return true
+		}
+	}
+	switch c := line[len(line)-1]; c {
+	case 'D', 'R', 'L', 'm':
+		return true
+	default:
+		return c < ' '
+	}
+}
+
 // trailingStatus reads "path::test STATUS". Release 4.1.0 took the second field for the status.
 func trailingStatus(line string, v4 bool, out *Statuses) {
 	first, rest := field(line)
@@ -170,25 +196,34 @@ func trailingStatus(line string, v4 bool, out *Statuses) {
 	out.Set(joinFields(line[:cut]), line[cut+size:])
 }
 
-// cleanLine removes colour codes: "[", digits, "m", and then the characters 1 to 31, tabs included.
-func cleanLine(line string) string {
-	dirty := false
+// lineCleaner removes colour codes ("[", digits, "m") and then the characters 1 to 31, tabs included.
+// It keeps its buffer, for coloured logs are coloured on every line.
+type lineCleaner struct{ buf []byte }
+
+// clean returns the line as the patterns see it, "" where it then neither begins nor ends with a status.
+func (c *lineCleaner) clean(line string) string {
+	bracket, control := false, false
 	for i := 0; i < len(line); i++ {
-		if c := line[i]; c < ' ' && c != 0 || c == '[' {
-			dirty = true
-			break
-		}
+		b := line[i]
+		bracket = bracket || b == '['
+		control = control || b < ' ' && b != 0
 	}
-	if !dirty {
+	if bracket {
+		line = dropColours(line)
+	}
+	if !control {
 		return line
 	}
-	line = dropColours(line)
-	return strings.Map(func(r rune) rune {
-		if 0 < r && r < ' ' {
-			return -1
+	c.buf = c.buf[:0]
+	for i := 0; i < len(line); i++ {
+		if b := line[i]; b >= ' ' || b == 0 {
+			c.buf = append(c.buf, b)
 		}
-		return r
-	}, line)
+	}
+	if n := len(c.buf); n == 0 || !mayHoldStatus(string(c.buf[:1])+string(c.buf[n-1:])) {
+		return ""
+	}
+	return string(c.buf)
 }
 
 // dropColours is re.sub(r"\[(\d+)m", "", line).
@@ -212,6 +247,9 @@ func dropColours(line string) string {
 		if end == open+1 || end == len(line) || line[end] != 'm' {
 			i = open + 1
 			continue
+		}
+		if kept == 0 {
+			b.Grow(len(line))
 		}
 		b.WriteString(line[kept:open])
 		kept, i = end+1, end+1

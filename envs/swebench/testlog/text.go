@@ -108,23 +108,28 @@ func spaceAt(s string, i int) (space bool, size int) {
 
 // field returns the first field of s, as str.split() cuts it, and what follows it.
 func field(s string) (f, rest string) {
-	start := len(s)
-	for i := 0; i < len(s); {
-		space, size := spaceAt(s, i)
-		if !space {
-			start = i
-			break
+	start := skip(s, 0, true)
+	end := skip(s, start, false)
+	return s[start:end], s[end:]
+}
+
+// skip returns the offset of the first character from i on that is white space or not, as asked.
+func skip(s string, i int, space bool) int {
+	for i < len(s) {
+		if c := s[i]; c < utf8.RuneSelf {
+			if asciiSpace[c] != space {
+				return i
+			}
+			i++
+			continue
+		}
+		is, size := spaceAt(s, i)
+		if is != space {
+			return i
 		}
 		i += size
 	}
-	for i := start; i < len(s); {
-		space, size := spaceAt(s, i)
-		if space {
-			return s[start:i], s[i:]
-		}
-		i += size
-	}
-	return s[start:], ""
+	return i
 }
 
 // strip is str.strip(), quick where there is nothing to take off.
