@@ -76,7 +76,8 @@ func Build(rows []Row, cfg Config, t *Templates) (*Batch, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("build contexts: %w", err)
 	}
-	b := &Batch{x: newIndex(rows, cfg, newWording(t)), mode: modeTable[cfg.Mode], plans: make([]plan, len(rows))}
+	b := &Batch{x: newIndex(rows, cfg, newWording(t)), plans: make([]plan, len(rows))}
+	b.mode = b.x.mode
 	for i := range b.plans {
 		b.plans[i] = b.plan(i, cut{})
 	}

@@ -39,19 +39,25 @@ type trajectory struct {
 // index holds the records of a batch, grouped.
 type index struct {
 	cfg     Config
+	mode    sources
 	words   *wording
 	records []record
 	groups  map[string][]*trajectory // by task group, in order of first appearance
 }
 
 func newIndex(rows []Row, cfg Config, words *wording) *index {
-	x := &index{cfg: cfg, words: words, records: make([]record, len(rows)), groups: make(map[string][]*trajectory)}
+	x := &index{cfg: cfg, mode: modeTable[cfg.Mode], words: words, records: make([]record, len(rows)), groups: make(map[string][]*trajectory)}
 	byID := make(map[string]*trajectory)
-	var order []*trajectory
+	var (
+		order []*trajectory
+		t     *trajectory
+	)
 	for i := range rows {
 		r := &x.records[i]
 		x.fill(r, &rows[i], i)
-		t := byID[rows[i].Episode]
+		if t == nil || t.id != rows[i].Episode { // rows of an episode mostly come together
+			t = byID[rows[i].Episode]
+		}
 		if t == nil {
 			t = &trajectory{id: rows[i].Episode, first: i}
 			byID[t.id] = t
@@ -65,17 +71,23 @@ func newIndex(rows []Row, cfg Config, words *wording) *index {
 		group := t.rows[0].row.Group
 		x.groups[group] = append(x.groups[group], t)
 	}
-	if modeTable[cfg.Mode].anchor {
+	if x.mode.anchor {
 		x.groupAnchors()
 	}
 	return x
 }
 
 func (x *index) fill(r *record, row *Row, i int) {
-	*r = record{
-		row: row, idx: i, step: row.Step, prompt: promptText(row.Prompt),
-		feedback: strip(row.Feedback), next: strip(row.Next), privileged: strip(row.Privileged),
-		ret: row.Reward,
+	r.row, r.idx, r.step, r.prompt, r.ret = row, i, row.Step, promptText(row.Prompt), row.Reward
+	// Only what the mode shows is looked at: texts lie scattered in memory, and looking is what costs.
+	if x.mode.feedback || x.mode.judge { // what a judge is asked shows the last answers
+		r.feedback = strip(row.Feedback)
+	}
+	if x.mode.next || x.mode.judge {
+		r.next = strip(row.Next)
+	}
+	if x.mode.privileged {
+		r.privileged = strip(row.Privileged)
 	}
 	if row.Return != nil {
 		r.ret = *row.Return
