@@ -26,6 +26,9 @@ const maxForm = 4 << 20
 type Config struct {
 	// Original serves the original's pages unchanged: script and style come from other hosts.
 	Original bool
+	// AsText decides as the text environment does where the original's site decides otherwise: words and
+	// names of options may hold slashes, and the last page shows product, chosen options and score alone.
+	AsText bool
 	// Log takes the lines that the original logs, without the line break; nil logs nothing. Calls come one
 	// at a time.
 	Log func(session string, line []byte)
@@ -62,6 +65,9 @@ var errNotFound = errors.New("not found")
 
 // ServeHTTP implements http.Handler.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.cfg.Original {
+		w.Header().Set("Content-Security-Policy", policy)
+	}
 	path, err := url.PathUnescape(r.URL.EscapedPath())
 	if err != nil || !utf8.ValidString(path) {
 		path = strings.ToValidUTF8(r.URL.Path, "\uFFFD")
@@ -170,7 +176,7 @@ func (s *Site) index(w http.ResponseWriter, r *http.Request, v *visit, session s
 		}
 		if q, ok := r.PostForm["search_query"]; ok {
 			words := strings.Split(pystr.Lower(strings.ToValidUTF8(q[0], "\uFFFD")), " ")
-			redirect(w, "/search_results/"+page.PathEscape(session)+"/"+page.PathEscape(py.Repr(py.Strings(words)))+"/1")
+			redirect(w, "/search_results/"+page.PathEscape(session)+"/"+page.PathEscape(s.repr(py.Strings(words)))+"/1")
 			return "", nil
 		}
 	}

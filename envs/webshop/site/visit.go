@@ -104,7 +104,7 @@ func (v *visit) results() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	v.keywords = py.Repr(py.Strings(words))
+	v.keywords = v.site.repr(py.Strings(words))
 	v.number = strconv.Itoa(number)
 	p := &page.Page{Kind: page.Results, Number: number, Total: len(found)}
 	asins := []any{}
@@ -224,6 +224,9 @@ func (v *visit) done() (string, error) {
 		Attributes: py.Repr(py.Strings(p.Product.Attributes)), Category: p.Product.Category, Query: p.Product.Query, ProductCategory: p.Product.ProductCategory,
 		GoalDict: v.goal.Dict(s.shop.Catalog), Info: py.Pretty(r.Info()),
 	}
+	if s.cfg.AsText {
+		p.Receipt = page.NewReceipt(r.Total)
+	}
 	return v.render(p)
 }
 
@@ -231,6 +234,15 @@ func (v *visit) done() (string, error) {
 func Code(session string) string {
 	sum := sha1.Sum([]byte(session)) //nolint:gosec // as the original
 	return strings.ToUpper(fmt.Sprintf("%x", sum))[:10]
+}
+
+// repr prints a part of an address. A slash would end the part; escaped, it stays in the literal.
+func (s *Site) repr(value any) string {
+	out := py.Repr(value)
+	if s.cfg.AsText {
+		out = strings.ReplaceAll(out, "/", `\x2f`)
+	}
+	return out
 }
 
 func (v *visit) address(parts ...string) string {
@@ -255,16 +267,16 @@ func (v *visit) Back() string { return v.address("search_results", v.session, v.
 
 // Item implements page.Links.
 func (v *visit) Item(asin string, options py.Dict) string {
-	return v.address("item_page", v.session, asin, v.keywords, v.number, py.Repr(options))
+	return v.address("item_page", v.session, asin, v.keywords, v.number, v.site.repr(options))
 }
 
 // Sub implements page.Links.
 func (v *visit) Sub(name string) string {
-	return v.address("item_sub_page", v.session, v.asin, v.keywords, v.number, name, py.Repr(v.chosen))
+	return v.address("item_sub_page", v.session, v.asin, v.keywords, v.number, name, v.site.repr(v.chosen))
 }
 
 // Done implements page.Links.
-func (v *visit) Done() string { return v.address("done", v.session, v.asin, py.Repr(v.chosen)) }
+func (v *visit) Done() string { return v.address("done", v.session, v.asin, v.site.repr(v.chosen)) }
 
 // requestURL is the request's address as werkzeug shows it: what is outside ASCII readable, the rest
 // of what is not safe escaped.

@@ -1,40 +1,21 @@
-// The part of jQuery that the shop's item page uses: waiting for the page, walking over the radio
-// buttons, reading and setting values.
+// The item page's options: the chosen ones are marked, the picture is theirs, a click chooses.
 "use strict";
-(function () {
-  function wrap(nodes) {
-    return {
-      ready: function (f) {
-        if (document.readyState === "loading") {
-          document.addEventListener("DOMContentLoaded", f);
-        } else {
-          f();
-        }
-        return this;
-      },
-      each: function (f) {
-        nodes.forEach(function (node, i) { f.call(node, i, node); });
-        return this;
-      },
-      val: function () { return nodes.length ? nodes[0].value : undefined; },
-      prop: function (name, value) {
-        nodes.forEach(function (node) { node[name] = value; });
-        return this;
-      },
-      attr: function (name, value) {
-        nodes.forEach(function (node) { node.setAttribute(name, value); });
-        return this;
-      },
-    };
+document.addEventListener("DOMContentLoaded", function () {
+  const data = document.getElementById("shop-data");
+  if (data === null) {
+    return;
   }
-  function shop(what) {
-    if (typeof what !== "string") {
-      return wrap([what]);
+  const { options, images } = JSON.parse(data.textContent);
+  const values = Object.values(options);
+  for (const radio of document.querySelectorAll("input[type=radio]")) {
+    radio.addEventListener("click", function () {
+      window.location.href = radio.dataset.url;
+    });
+    if (values.includes(radio.value)) {
+      radio.checked = true;
+      if (Object.hasOwn(images, radio.value) && images[radio.value]) {
+        document.getElementById("product-image").setAttribute("src", images[radio.value]);
+      }
     }
-    return wrap(Array.from(document.querySelectorAll(what.replace(/:radio\b/, "[type=radio]"))));
   }
-  shop.map = function (object, f) {
-    return Object.keys(object).map(function (key) { return f(object[key], key); });
-  };
-  window.$ = shop;
-})();
+});
