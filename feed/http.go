@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // ContentArrow is the media type of Arrow IPC streams.
@@ -74,10 +75,18 @@ func sameToken(header, token string) bool {
 	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
+// bodyWithin is how long a client may take to send a message.
+const bodyWithin = 10 * time.Second
+
 func (s *Server) servePost(w http.ResponseWriter, r *http.Request, op string) {
 	// A form can be posted from any web page without asking; JSON cannot.
 	if ct, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || ct != "application/json" {
 		writeError(w, &Error{codeBad, "the content type must be application/json", "", http.StatusUnsupportedMediaType})
+		return
+	}
+	ctl := http.NewResponseController(w)
+	if err := ctl.SetReadDeadline(s.cfg.Now().Add(bodyWithin)); err != nil {
+		writeError(w, clientError(err))
 		return
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
@@ -86,6 +95,10 @@ func (s *Server) servePost(w http.ResponseWriter, r *http.Request, op string) {
 		return
 	} else if err != nil {
 		writeError(w, badRequest("read the message: %v", err))
+		return
+	}
+	if err := ctl.SetReadDeadline(time.Time{}); err != nil { // a lease may wait for longer than a message may take
+		writeError(w, clientError(err))
 		return
 	}
 	req, err := parseRequest(raw)

@@ -70,11 +70,13 @@ Start with:  harness rollout`,
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Collect:"},
 		&cobra.Group{ID: "look", Title: "Look at what was collected:"},
+		&cobra.Group{ID: "feed", Title: "Feed a trainer:"},
 		&cobra.Group{ID: "prove", Title: "Check and convince:"},
 	)
 	root.AddCommand(
 		newRollout(st, g), newPanel(g), newEnv(g), newModel(st, g),
 		newRuns(g), newShow(g), newReplay(g), newScore(st, g), newCredit(g), newExplain(g),
+		newServe(st, g),
 		newDB(g), newVerify(g), newDoctor(g), newAnalyse(g), newConfig(g),
 	)
 	forbidStrayArgs(root)
