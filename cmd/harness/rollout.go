@@ -61,6 +61,7 @@ Without flags it plays the embedded games with a built-in policy. The first Ctrl
 episodes that are running, the second stops at once; either way --resume goes on from there.`,
 		Example: `  harness rollout
   harness rollout --data $ALFWORLD_DATA --split valid_unseen --policy expert --group 1
+  harness rollout --env webshop --policy expert --group 1
   harness rollout --policy openai:http://127.0.0.1:8000 --model my-model --group 8 --name nightly
   harness rollout --resume nightly`,
 		GroupID: "run",
@@ -94,7 +95,7 @@ episodes that are running, the second stops at once; either way --resume goes on
 // not stored with it and may differ when it is resumed.
 var hereAndNow = map[string]bool{
 	"db": true, "name": true, "resume": true, "retry-failed": true, "workers": true, "json": true, "quiet": true,
-	"config": true, "help": true, "data": true, "panel": true, "api-key-env": true, "max-concurrent": true, "library": true,
+	"config": true, "help": true, "data": true, "panel": true, "api-key-env": true, "max-concurrent": true, "library": true, "nouns": true,
 }
 
 func (c *rolloutCommand) run(cmd *cobra.Command) error {

@@ -10,12 +10,14 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/alfworld"
 	"github.com/hindsightrl/harness/envs/alfworld/embedded"
+	"github.com/hindsightrl/harness/envs/webshop"
 	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // environments names what --env takes, with a line of explanation each.
 var environments = [][2]string{
 	{alfworld.Name, "household tasks in text (ALFWorld), native engine"},
+	{webshop.Name, "shopping for what an instruction asks (WebShop), native engine"},
 }
 
 // envSource is the flags that name an environment and its data.
@@ -23,12 +25,14 @@ type envSource struct {
 	env   string
 	data  string
 	split string
+	shop  shopFlags
 }
 
 func (s *envSource) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment, as listed by: harness env list")
-	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1 (default: the embedded games)")
-	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report)")
+	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1, for WebShop the one that holds items_shuffle_1000.json, or a product file (default: the embedded games, the embedded shop)")
+	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report; of WebShop the first: val)")
+	s.shop.flags(cmd)
 }
 
 // defaultSplit is what ALFWorld papers report first (eval_in_distribution).
@@ -42,6 +46,8 @@ func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
 			return embedded.Suite(ctx)
 		}
 		return alfworld.New(ctx, s.data, alfworld.Config{})
+	case webshop.Name:
+		return s.shop.open(ctx, s.data)
 	}
 	names := make([]string, len(environments))
 	for i, e := range environments {
@@ -56,6 +62,9 @@ func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
 
 // panel is the tasks of the chosen split.
 func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Panel, error) {
+	if s.env == webshop.Name {
+		return s.shop.panel(ctx, suite, s.data, s.split)
+	}
 	split := s.split
 	if split == "" {
 		split = defaultSplit
@@ -102,6 +111,11 @@ func runInfo(suite harness.Suite, policy openPolicy) map[string]any {
 	info := map[string]any{"environment": suite.Name(), "policy": policy.name}
 	for k, v := range policy.info {
 		info[k] = v
+	}
+	if s, ok := suite.(interface{ Info() map[string]string }); ok {
+		for k, v := range s.Info() {
+			info[suite.Name()+"_"+k] = v
+		}
 	}
 	return info
 }

@@ -22,7 +22,7 @@ func newVerify(g *globals) *cobra.Command {
 		Short:   "Compare the native engines and numerics with what the original programs answered",
 		GroupID: "prove",
 	}
-	cmd.AddCommand(newVerifyALFWorld(g), newVerifyCredit(g), newVerifySWEBench(g), newVerifySERL(g))
+	cmd.AddCommand(newVerifyALFWorld(g), newVerifyWebShop(g), newVerifyCredit(g), newVerifySWEBench(g), newVerifySERL(g))
 	return cmd
 }
 

@@ -44,11 +44,7 @@ A case is one episode of one game; its first difference is printed.`,
 					}
 				})
 			}
-			return runVerify(g, args, asJSON, check, func() {
-				for _, note := range slices.Sorted(maps.Keys(notes)) {
-					fmt.Fprintf(g.stderr, "note: %s: %s\n", plural(notes[note], "case"), note)
-				}
-			})
+			return runVerify(g, args, asJSON, check, func() { printNotes(g, notes) })
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", "", "folder that holds json_2.1.1, a .tar.xz of it, or a folder of games-*.tar.xz")
@@ -69,4 +65,11 @@ func newVerifyCredit(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// printNotes prints what was remarkable in how many cases.
+func printNotes(g *globals, notes map[string]int) {
+	for _, note := range slices.Sorted(maps.Keys(notes)) {
+		fmt.Fprintf(g.stderr, "note: %s: %s\n", plural(notes[note], "case"), note)
+	}
 }

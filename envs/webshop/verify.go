@@ -242,3 +242,12 @@ func decode[T any](ctx context.Context, values []json.RawMessage, f func(i int, 
 	}
 	return nil
 }
+
+// KindOfFile tells what a file of recorded answers holds.
+func KindOfFile(r io.Reader) (Kind, error) {
+	values, err := readValues(r)
+	if err != nil {
+		return "", err
+	}
+	return kindOf(values)
+}
