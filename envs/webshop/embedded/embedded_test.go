@@ -11,6 +11,7 @@ import (
 	"github.com/hindsightrl/harness/envs/webshop/catalog"
 	"github.com/hindsightrl/harness/envs/webshop/embedded"
 	"github.com/hindsightrl/harness/envs/webshop/gen"
+	"github.com/hindsightrl/harness/envs/webshop/reward"
 	"github.com/hindsightrl/harness/envs/webshop/shop"
 )
 
@@ -153,4 +154,24 @@ func winnable(t *testing.T, suite *webshop.Suite) harness.Task {
 	}
 	t.Fatal("the expert wins no task")
 	return harness.Task{}
+}
+
+// Whoever chooses what was asked for is paid for it. (The original's matching takes "ash" in "white
+// wash" for the colour and pays nothing.)
+func TestEveryValueMeetsItself(t *testing.T) {
+	t.Parallel()
+	suite, err := embedded.Suite(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range suite.Shop().Products {
+		for _, o := range p.Options {
+			for _, v := range o.Values {
+				g := catalog.Goal{OptionNames: []string{o.Name}, Options: []string{v}}
+				if !reward.Meets(v, &g, 0) {
+					t.Errorf("%s %q does not meet itself", o.Name, v)
+				}
+			}
+		}
+	}
 }

@@ -31,8 +31,8 @@ var (
 	shoes    = option{"size", []string{"6", "7", "8", "9", "10", "11", "12"}}
 	lengths  = option{"length", []string{"1 m", "2 m", "3 m", "5 m"}}
 	packs    = option{"pack", []string{"single", "pack of 2", "pack of 4", "pack of 12"}}
-	finishes = option{"finish", []string{"oak", "walnut", "white wash", "matte black"}}
-	scents   = option{"scent", []string{"cedar", "lavender", "lemon peel", "rosemary", "unscented"}}
+	finishes = option{"finish", []string{"oak", "walnut", "pale birch", "matte black"}}
+	scents   = option{"scent", []string{"cedar", "lavender", "lemon peel", "eucalyptus", "unscented"}}
 	flavors  = option{"flavor", []string{"original", "smoked paprika", "honey", "sea salt", "ginger"}}
 	volumes  = option{"volume", []string{"50 ml", "100 ml", "250 ml", "500 ml"}}
 )
