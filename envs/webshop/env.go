@@ -8,8 +8,6 @@ import (
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/webshop/catalog"
-	"github.com/hindsightrl/harness/envs/webshop/internal/py"
-	"github.com/hindsightrl/harness/envs/webshop/reward"
 	"github.com/hindsightrl/harness/envs/webshop/shop"
 	"github.com/hindsightrl/harness/internal/pyrand"
 )
@@ -99,7 +97,7 @@ func (e *Env) Step(ctx context.Context, action string) (harness.Transition, erro
 	if st.Done {
 		tr.Score, tr.Won = st.Reward, st.Reward == 1
 		tr.Reward = e.suite.pay(st.Reward)
-		tr.Privileged = explain(e.session, st.Result)
+		tr.Privileged = explainPurchase(e.session.Goal(), e.session.Bought(), e.session.Options(), e.session.Price(), st.Result)
 		e.last = tr
 	}
 	return tr, nil
@@ -114,23 +112,6 @@ func (s *Suite) pay(score float64) float64 {
 		return perfect
 	}
 	return 0
-}
-
-// explain prints the reward's parts as JSON: what was bought, what was asked for, and how each part
-// was judged.
-func explain(s *shop.Session, r *reward.Result) string {
-	g := s.Goal()
-	d := py.Dict{
-		{Key: "score", Value: r.Total},
-		{Key: "bought", Value: s.Bought().ASIN},
-		{Key: "bought_options", Value: s.Options()},
-		{Key: "price", Value: s.Price()},
-		{Key: "target", Value: g.ASIN},
-		{Key: "target_options", Value: g.OptionValue()},
-		{Key: "target_attributes", Value: py.Strings(g.Attributes)},
-		{Key: "price_upper", Value: g.Limit()},
-	}
-	return py.JSON(append(d, r.Info()...))
 }
 
 // Close ends the episode.
