@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -104,9 +105,11 @@ func (s *Store) FindScorePass(ctx context.Context, runID int64, name string) (ha
 	if found != nil {
 		return *found, nil
 	}
-	known := make([]string, len(all))
-	for i, p := range all {
-		known[i] = p.Mode
+	var known []string
+	for _, p := range all {
+		if !slices.Contains(known, p.Mode) {
+			known = append(known, p.Mode)
+		}
 	}
 	hint := "score the run first: harness score"
 	if len(known) > 0 {

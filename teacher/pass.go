@@ -79,6 +79,9 @@ func Score(ctx context.Context, ledger Ledger, engine Engine, opt Options) (Repo
 	p.progress()
 	eg, groupCtx := errgroup.WithContext(ctx)
 	eg.SetLimit(groupsInFlight)
+	if opt.Contexts != nil { // they are shown in order
+		eg.SetLimit(1)
+	}
 	for _, g := range todo {
 		eg.Go(func() error { return g.run(groupCtx) })
 	}
