@@ -145,7 +145,7 @@ func dropXML(log string) (string, error) {
 
 func xmlPass(log string) (cleaned string, joined bool) {
 	var out strings.Builder
-	unclosed := map[string]bool{} // tags without a closing one in the rest
+	last := closingTags(log)
 	pos := 0
 	for {
 		i := strings.IndexByte(log[pos:], '<')
@@ -156,19 +156,15 @@ func xmlPass(log string) (cleaned string, joined bool) {
 		out.WriteString(log[pos : pos+i])
 		pos += i
 		tag, ok := openingTag(log[pos:])
-		if !ok || unclosed[tag] {
+		if !ok || last[tag] <= pos {
 			out.WriteByte('<')
 			pos++
 			continue
 		}
-		start, opening, closing := pos, "<"+tag+">", "</"+tag+">"
+		opening, closing := "<"+tag+">", "</"+tag+">"
 		open := 0
-		for {
+		for last[tag] > pos {
 			end := strings.Index(log[pos:], closing)
-			if end < 0 {
-				unclosed[tag] = true
-				break
-			}
 			open += strings.Count(log[pos:pos+end], opening) - 1
 			pos += end + len(closing)
 			if open <= 0 {
@@ -176,16 +172,26 @@ func xmlPass(log string) (cleaned string, joined bool) {
 				break
 			}
 		}
-		if pos == start {
-			out.WriteByte('<')
-			pos++
-			continue
-		}
 		for range open {
 			out.WriteString(opening)
 		}
 		if open == 0 && joinsTag(out.String(), log[pos:]) {
 			return out.String() + log[pos:], true
+		}
+	}
+}
+
+// closingTags maps the names of closing tags to the offset after the "<" of the last one.
+func closingTags(log string) map[string]int {
+	last := map[string]int{}
+	for pos := 0; ; {
+		i := strings.Index(log[pos:], "</")
+		if i < 0 {
+			return last
+		}
+		pos += i + 1
+		if tag, ok := openingTag(log[pos:]); ok { // "/name>" has the form of "<name>"
+			last[tag] = pos
 		}
 	}
 }
