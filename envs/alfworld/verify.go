@@ -107,6 +107,7 @@ type verifier struct {
 	ep      *engine.Episode
 	open    bool
 	current Case
+	last    int // number of the case's latest line
 }
 
 func (v *verifier) line(ctx context.Context, text []byte) error {
@@ -131,6 +132,7 @@ func (v *verifier) line(ctx context.Context, text []byte) error {
 		v.current.Err = v.step(&l)
 		v.current.Steps++
 	}
+	v.last = l.Step
 	return nil
 }
 
@@ -162,6 +164,10 @@ func (v *verifier) finish() {
 }
 
 func (v *verifier) step(l *transcriptLine) error {
+	// An action that changed nothing could be cut out of a transcript without any later difference.
+	if v.current.Steps > 0 && l.Step > v.last+1 {
+		return fmt.Errorf("step %d follows step %d: the transcript lacks what is between", l.Step, v.last)
+	}
 	var res engine.Result
 	m := &Mismatch{Step: l.Step}
 	if l.Action == nil {

@@ -115,6 +115,7 @@ func TestVerifyReportsTheFirstDifference(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{"episode": "e", "step": 1, "action": "charge", "observation": "Humming\n  loud.\n", "won": false, "score": 0.0, "done": false}`, ""},
 		{`{"episode": "e", "step": 1, "action": "charge", "observation": "Hum"}`, "step 1, action \"charge\": observation differs\n got: \"Humming\\n  loud.\\n\"\nwant: \"Hum\""},
+		{`{"episode": "e", "step": 2, "action": "charge"}`, "step 2 follows step 0: the transcript lacks what is between"},
 		{`{"episode": "e", "step": 1, "action": "x", "won": true}`, "step 1, action \"x\": won differs\n got: false\nwant: true"},
 		{`{"episode": "e", "step": 1, "action": "x", "score": 1}`, "step 1, action \"x\": score differs\n got: 0\nwant: 1"},
 		{`{"episode": "e", "step": 1, "action": "x", "done": true}`, "step 1, action \"x\": done differs\n got: false\nwant: true"},
