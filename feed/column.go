@@ -38,6 +38,8 @@ var columns = []column{
 	scalarColumn("step", arrow.PrimitiveTypes.Int32, func(r *Row) *int32 { return &r.Step }),
 	scalarColumn("sequence_id", arrow.PrimitiveTypes.Int64, func(r *Row) *int64 { return &r.SequenceID }),
 	textColumn("task", func(r *Row) *string { return &r.Task }),
+	textColumn("stop", func(r *Row) *string { return &r.Stop }),
+	textColumn("finish", func(r *Row) *string { return &r.Finish }),
 	listColumn("prompt_ids", ints, func(r *Row) *[]int32 { return &r.PromptIDs }),
 	listColumn("response_ids", ints, func(r *Row) *[]int32 { return &r.ResponseIDs }),
 	listColumn("response_mask", flags, func(r *Row) *[]byte { return (*[]byte)(&r.ResponseMask) }),

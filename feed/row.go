@@ -19,7 +19,9 @@ type Row struct {
 	Sample     int32  `json:"sample"`      // of the episode in its group
 	Step       int32  `json:"step"`        // turn, from 0
 	SequenceID int64  `json:"sequence_id"` // rows with the same one share a sequence-level ratio
-	Task       string `json:"task"`        // environment and task
+	Task       string `json:"task"`        // environment, split and task
+	Stop       string `json:"stop"`        // why the episode ended: a harness.StopReason
+	Finish     string `json:"finish"`      // why the response ended, in the server's word; "" = not said
 
 	PromptIDs    []int32 `json:"prompt_ids,omitempty"`    // P
 	ResponseIDs  []int32 `json:"response_ids,omitempty"`  // T, as sampled
@@ -157,7 +159,7 @@ func (r *Row) oldest() (version int32, ok bool) {
 func NewRow(st *harness.FeedStep, p *Pass) (Row, error) {
 	r := Row{
 		StepID: st.StepID, Group: int32(st.Group), Episode: st.Episode, Sample: int32(st.Sample), Step: int32(st.Index),
-		SequenceID: st.StepID, Task: st.Task.Key(),
+		SequenceID: st.StepID, Task: st.Task.Key(), Stop: string(st.Outcome.Stop),
 		RewardParts: RewardParts{Step: st.Reward, Episode: st.Outcome.Reward, Score: st.Outcome.Score, Won: st.Outcome.Won, Valid: st.Valid},
 	}
 	if p.Sequences == SequenceEpisode {
@@ -174,7 +176,7 @@ func NewRow(st *harness.FeedStep, p *Pass) (Row, error) {
 		}
 		if t.Meta != nil {
 			temperature := t.Meta.Temperature
-			r.Temperature = &temperature
+			r.Temperature, r.Finish = &temperature, t.Meta.Finish
 		}
 	}
 	if sc := st.Scored; sc != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/credit"
 	"github.com/hindsightrl/harness/feed"
-	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/store"
 )
 
@@ -169,12 +167,4 @@ func (s *ledgerSource) read(ctx context.Context, l harness.Lease) (*feed.Pass, e
 	p.ConfigHash = feed.ConfigHash(string(run.Config), string(run.Info), run.PanelHash, strconv.FormatInt(run.Seed, 10), run.Policy, run.CodeVersion,
 		creditConfig, p.Score, loss, string(p.Sequences))
 	return p, nil
-}
-
-// noCredit says what to do about a run without a credit pass.
-func noCredit(err error, p feedPlan, db string) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return errext.WithHint(err, fmt.Sprintf("harness credit --db %s --run %s, or --credit none", db, p.run.Name))
-	}
-	return err
 }

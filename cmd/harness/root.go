@@ -74,9 +74,9 @@ Start with:  harness rollout`,
 		&cobra.Group{ID: "prove", Title: "Check and convince:"},
 	)
 	root.AddCommand(
-		newRollout(st, g), newPanel(g), newEnv(g), newModel(st, g),
+		newRollout(st, g), newPanel(g), newEnv(st, g), newModel(st, g),
 		newRuns(g), newShow(g), newReplay(g), newScore(st, g), newCredit(g), newExplain(g),
-		newServe(st, g),
+		newServe(st, g), newExport(st, g),
 		newDB(g), newVerify(g), newDoctor(g), newAnalyse(g), newConfig(g),
 	)
 	forbidStrayArgs(root)
