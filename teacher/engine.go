@@ -96,8 +96,8 @@ func DefaultTolerance(engine string) float64 {
 	switch engine {
 	case "refmodel":
 		return 0
-	case "llama.cpp":
-		return 0.02
+	case "llama.cpp": // F16 cache; measured 0.02 on a model of 260 thousand weights
+		return 0.05
 	}
 	return 0.1
 }

@@ -107,6 +107,9 @@ func (p *passRun) checkFailed(c SelfCheck) error {
 	case c.Realigned > 0:
 		return errext.WithHint(err, "the policy continued its prompts in token space and the teacher renders them anew: raise --tolerance if that difference is meant to be measured")
 	}
+	if p.opt.Teacher.Engine == "llama.cpp" {
+		return errext.WithHint(err, "the engine does not repeat its own numbers: run the file in this process with --deterministic, or raise --tolerance")
+	}
 	return errext.WithHint(err, "the server does not repeat its own numbers: turn its prefix cache off, serve with one batch shape, or raise --tolerance")
 }
 

@@ -64,6 +64,9 @@ func (c *scoreCommand) print(run store.Run, who teacher.Identity, r teacher.Repo
 		return err
 	}
 	fmt.Fprintf(w, "\nteacher %s, run %s\n", who, run.Name)
+	if len(r.Passes) > 0 && len(r.Passes[0].Counts.Rows) == 0 {
+		fmt.Fprintln(w, "the run has no finished episode: there is nothing to score")
+	}
 	if r.FailedEpisodes+r.OpenEpisodes > 0 {
 		fmt.Fprintf(w, "left out: %s that failed, %d that are not finished\n", plural(r.FailedEpisodes, "episode"), r.OpenEpisodes)
 	}
