@@ -13,13 +13,13 @@ import (
 	"github.com/hindsightrl/harness"
 )
 
-func newEnv(g *globals) *cobra.Command {
+func newEnv(st stops, g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "env",
-		Short:   "List environments, or play one yourself",
+		Short:   "List environments, play one yourself, or serve the shop",
 		GroupID: "run",
 	}
-	cmd.AddCommand(newEnvList(g), newEnvPlay(g), newEnvGenerate(g))
+	cmd.AddCommand(newEnvList(g), newEnvPlay(g), newEnvGenerate(g), newEnvServe(st, g))
 	return cmd
 }
 

@@ -72,6 +72,10 @@ func (f *shopFlags) open(ctx context.Context, data string) (*webshop.Suite, erro
 	if err != nil {
 		return nil, err
 	}
+	return f.openWith(ctx, data, cfg)
+}
+
+func (f *shopFlags) openWith(ctx context.Context, data string, cfg webshop.Config) (*webshop.Suite, error) {
 	if data == "" {
 		return shopembedded.SuiteWith(ctx, cfg)
 	}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hindsightrl/harness/envs/webshop"
+	"github.com/hindsightrl/harness/envs/webshop/catalog"
+	"github.com/hindsightrl/harness/envs/webshop/site"
+	"github.com/hindsightrl/harness/internal/errext"
+)
+
+// envServe serves the shop as web pages.
+type envServe struct {
+	st stops
+	g  *globals
+
+	data     string
+	shop     shopFlags
+	listen   string
+	logs     string
+	original bool
+	attrs    bool
+}
+
+func newEnvServe(st stops, g *globals) *cobra.Command {
+	c := &envServe{st: st, g: g}
+	cmd := &cobra.Command{
+		Use:   "serve webshop",
+		Short: "Serve the shop as web pages, as the original's site does",
+		Long: `serve answers with the pages, forms and addresses of the original's Flask site, so that its browser
+agents work on it. /fixed_N is a session with goal N, any other name one with a random goal. Script and
+style come from the site itself.`,
+		Example: `  harness env serve webshop
+  harness env serve webshop --data $WEBSHOP_DATA --log logs`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] != webshop.Name {
+				return usageError(cmd, errext.WithHint(fmt.Errorf("environment %q has no pages to serve", args[0]), "harness env serve webshop"))
+			}
+			return c.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.data, "data", "", "folder that holds items_shuffle_1000.json and its companions, or the product file (default: the embedded shop)")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:3000", "address to listen on")
+	f.StringVar(&c.logs, "log", "", "folder for the original's logs, one file for each session (default: none)")
+	f.BoolVar(&c.original, "original", false, "serve the original's pages unchanged: they load script and style from other hosts")
+	f.BoolVar(&c.attrs, "attrs", false, "show the button for attributes on products' pages")
+	c.shop.flags(cmd)
+	// The site's own defaults.
+	for name, value := range map[string]string{"goals": "human", "variant": string(catalog.Princeton)} {
+		if err := f.Set(name, value); err != nil {
+			panic(err) // the flags are declared above
+		}
+		f.Lookup(name).DefValue = value
+		f.Lookup(name).Changed = false
+	}
+	return cmd
+}
+
+func (c *envServe) run(cmd *cobra.Command) error {
+	if err := checkLoopback(c.listen); err != nil {
+		return usageError(cmd, err)
+	}
+	handler, about, err := c.handler()
+	if err != nil {
+		return err
+	}
+	l, err := (&net.ListenConfig{}).Listen(c.st.soft, "tcp", c.listen)
+	if err != nil {
+		return errext.WithHint(fmt.Errorf("listen: %w", err), "choose another --listen address")
+	}
+	fmt.Fprintf(c.g.stderr, "serving %s on http://%s/fixed_0; stop with Ctrl-C\n", about, l.Addr())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	stopped := make(chan error, 1)
+	undo := context.AfterFunc(c.st.soft, func() { stopped <- server.Shutdown(c.st.hard) })
+	defer undo()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return errors.Join(<-stopped, server.Close())
+}
+
+// checkLoopback keeps the site on this machine: it has no keys, and its pages are not meant for others.
+func checkLoopback(addr string) error {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("--listen %q: %w", addr, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return errext.WithHint(fmt.Errorf("--listen %s is reachable from other machines", addr), "listen on 127.0.0.1; for others put a proxy with a login in front")
+	}
+	return nil
+}
+
+// handler makes the site; about says what it serves.
+func (c *envServe) handler() (h http.Handler, about string, err error) {
+	cfg, err := c.shop.config()
+	if err != nil {
+		return nil, "", err
+	}
+	cfg.Shop.ShowAttributes = c.attrs
+	suite, err := c.shop.openWith(c.st.soft, c.data, cfg)
+	if err != nil {
+		return nil, "", err
+	}
+	s := suite.Shop()
+	w, err := catalog.NewWorld(s.Catalog, catalog.WorldConfig{Variant: cfg.Variant, Seed: cfg.Seed, Human: cfg.Human})
+	if err != nil {
+		return nil, "", err
+	}
+	config := site.Config{Original: c.original}
+	if c.logs != "" {
+		if err := os.MkdirAll(c.logs, 0o755); err != nil {
+			return nil, "", fmt.Errorf("log: %w", err)
+		}
+		config.Log = c.log
+	}
+	return site.New(s, w, config), fmt.Sprintf("%s and %s", plural(len(s.Products), "product"), plural(w.Len(), "goal")), nil
+}
+
+// log appends a line to a session's file. A line that cannot be written is reported, and the page is
+// served all the same.
+func (c *envServe) log(session string, line []byte) {
+	name := url.PathEscape(session)
+	if strings.HasPrefix(name, ".") {
+		name = "%2E" + name[1:]
+	}
+	f, err := os.OpenFile(filepath.Join(c.logs, name+".jsonl"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		c.g.log.Error("write session log", "session", session, "err", err)
+	}
+}
