@@ -64,11 +64,11 @@ func (l *retryLog) note(r llm.Retry) {
 
 // message describes the last retry and counts those before it that were not logged.
 func (k *retryKind) message() string {
-	text := fmt.Sprintf("%s: attempt %d failed, sent again: %v", k.last.Op, k.last.Attempt, k.last.Err)
+	more := ""
 	if k.hidden > 0 {
-		text += fmt.Sprintf(" (and %d more like it before)", k.hidden)
+		more = fmt.Sprintf(" (and %d more like it before)", k.hidden)
 	}
-	return text
+	return fmt.Sprintf("%s: attempt %d failed, sent again%s: %v", k.last.Op, k.last.Attempt, more, k.last.Err)
 }
 
 // attach directs the log to a run and returns what writes the rest. A nil log takes nothing.

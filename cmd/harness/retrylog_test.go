@@ -34,8 +34,8 @@ func TestRetryLogWritesEachKindOnceAMinute(t *testing.T) {
 	want := []string{
 		"generate: attempt 1 failed, sent again: call 0: post: connection refused",
 		"generate: attempt 1 failed, sent again: POST http://h/x: status 429 Too Many Requests: (empty body)",
-		"generate: attempt 5 failed, sent again: post: connection refused (and 3 more like it before)",
-		"render: attempt 2 failed, sent again: post: connection refused (and 1 more like it before)",
+		"generate: attempt 5 failed, sent again (and 3 more like it before): post: connection refused",
+		"render: attempt 2 failed, sent again (and 1 more like it before): post: connection refused",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -34,6 +34,7 @@ type Options struct {
 	WeightLabel    string   // "" = the model's Weights as a number
 	APIKey         string   // required as a bearer token
 	ContextLength  int      // 0 = 8192
+	MaxLogprobs    int      // vLLM: more alternatives per token are refused; 0 = any number is granted
 	Processed      bool     // log-probabilities of generation are those of the sampling distribution
 	ReverseEntries bool     // prompt_logprobs lists the actual token last
 	StringIDs      bool     // vLLM's token endpoint in its older form, ids as "token_id:N"
@@ -251,6 +252,15 @@ func (c *call) fits(n int) bool {
 		return true
 	}
 	fail(c.w, http.StatusBadRequest, fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens.", c.opt.ContextLength, n))
+	return false
+}
+
+// grants refuses more alternatives than the server was started with, in vLLM's words.
+func (c *call) grants(k int) bool {
+	if c.opt.MaxLogprobs == 0 || k <= c.opt.MaxLogprobs {
+		return true
+	}
+	fail(c.w, http.StatusBadRequest, fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d", k, c.opt.MaxLogprobs))
 	return false
 }
 

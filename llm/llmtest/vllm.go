@@ -112,7 +112,7 @@ func (c *call) vllmChat() {
 		return
 	}
 	prompt := Render(m)
-	if !c.fits(len(prompt)) {
+	if !c.fits(len(prompt)) || !c.grants(req.TopLogprobs) {
 		return
 	}
 	out := c.opt.Model.generate(prompt, req.sampler(), or(req.MaxTokens, 64), req.TopLogprobs, req.Stop, c.opt.Processed)
@@ -175,6 +175,9 @@ func (c *call) vllmCompletion() {
 	k := 0
 	if req.Logprobs != nil {
 		k = *req.Logprobs
+	}
+	if !c.grants(k) {
+		return
 	}
 	out := c.opt.Model.generate(req.Prompt, req.sampler(), or(req.MaxTokens, 16), k, req.Stop, c.opt.Processed)
 	choice := map[string]any{"index": 0, "text": out.text, "finish_reason": out.finish}
@@ -266,6 +269,9 @@ func (c *call) vllmTokens() {
 	k := 0
 	if req.Params.Logprobs != nil {
 		k = *req.Params.Logprobs
+	}
+	if !c.grants(k) {
+		return
 	}
 	out := c.opt.Model.generate(req.TokenIDs, req.Params.sampler(), or(req.Params.MaxTokens, 16), k, req.Params.Stop, c.opt.Processed)
 	choice := map[string]any{"index": 0, "finish_reason": out.finish, "token_ids": out.ids}
