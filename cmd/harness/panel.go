@@ -142,8 +142,15 @@ func newPanelShow(g *globals) *cobra.Command {
 	return cmd
 }
 
+// panelCheck is what `panel check --json` prints.
+type panelCheck struct {
+	Tasks  int               `json:"tasks"`
+	Differ map[string]string `json:"differ"` // by task, why
+}
+
 func newPanelCheck(g *globals) *cobra.Command {
 	var source envSource
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "check FILE",
 		Short:   "Compare a panel with the data on this machine: every task there, every content hash equal",
@@ -158,14 +165,28 @@ func newPanelCheck(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			bad := 0
+			res := panelCheck{Tasks: len(panel.Tasks), Differ: map[string]string{}}
 			for _, task := range panel.Tasks {
-				if err := tryTask(cmd.Context(), suite, task); err != nil {
-					bad++
-					fmt.Fprintf(g.stdout, "%s: %v\n", task.Key(), err)
+				err := tryTask(cmd.Context(), suite, task)
+				if stopped := cmd.Context().Err(); stopped != nil {
+					return stopped
+				}
+				if err != nil {
+					res.Differ[task.Key()] = err.Error()
+					if !asJSON {
+						fmt.Fprintf(g.stdout, "%s: %s\n", task.Key(), printable(err.Error()))
+					}
 				}
 			}
-			fmt.Fprintf(g.stdout, "%d tasks, %d differ\n", len(panel.Tasks), bad)
+			bad := len(res.Differ)
+			if asJSON {
+				err = writeJSON(g.stdout, res)
+			} else {
+				_, err = fmt.Fprintf(g.stdout, "%s, %d differ\n", plural(len(panel.Tasks), "task"), bad)
+			}
+			if err != nil {
+				return err
+			}
 			if bad > 0 {
 				return errext.WithCode(fmt.Errorf("%d of %d tasks differ from the panel", bad, len(panel.Tasks)), exitBelow)
 			}
@@ -173,6 +194,7 @@ func newPanelCheck(g *globals) *cobra.Command {
 		},
 	}
 	source.flags(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/agent"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/store"
@@ -51,6 +54,42 @@ func samePolicy(run store.Run, policy string) error {
 	}
 	return errext.WithHint(fmt.Errorf("run %q was played by %s and cannot go on with %s", run.Name, run.Policy, policy),
 		"serve the run's own model, or start a new run")
+}
+
+// templatesKey is where a run's info keeps the hash of its template file: the path alone would let another
+// wording into a resumed run.
+const templatesKey = "templates_sha256"
+
+// templatesHash is the hash of a template file, "" for built-in templates.
+func templatesHash(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	if _, ok := agent.NamedTemplates(path); ok {
+		return "", nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read templates: %w", err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
+}
+
+// sameTemplates refuses to go on with a template file that was edited since.
+func (c *rolloutCommand) sameTemplates(run store.Run) error {
+	var info map[string]any
+	if len(run.Info) > 0 {
+		if err := json.Unmarshal(run.Info, &info); err != nil {
+			return fmt.Errorf("run %q: read its info: %w", run.Name, err)
+		}
+	}
+	stored, _ := info[templatesKey].(string)
+	hash, err := templatesHash(c.templates)
+	if err == nil && stored != "" && hash != stored {
+		err = errext.WithHint(fmt.Errorf("the template file %q was edited since run %q began", c.templates, run.Name),
+			"restore the file, or start a new run")
+	}
+	return err
 }
 
 // policyIdentity is a policy's recorded name without the address of its server.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -132,6 +133,30 @@ func TestEnvironmentYieldsToTheResumedRun(t *testing.T) {
 	got := command(t, map[string]string{"HARNESS_POLICY": "random"}, "rollout", "--db", db, "--resume", "r")
 	if got.code != exitOK || !strings.Contains(got.stderr, "policy expert") {
 		t.Errorf("exit %d:\n%s", got.code, got.stderr)
+	}
+}
+
+func TestResumeNoticesEditedTemplates(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "t.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte("agent_alfworld_first: \""+text+" {current_observation} {admissible_actions}\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := filepath.Join(t.TempDir(), "ledger.db")
+	again := []string{"rollout", "--db", db, "--resume", "r"}
+	write("one")
+	got := command(t, nil, "rollout", "--db", db, "--name", "r", "--policy", "expert", "--tasks", "1", "--group", "1", "--max-steps", "1", "--templates", file)
+	if got.code != exitOK {
+		t.Fatalf("exit %d:\n%s", got.code, got.stderr)
+	}
+	if got := command(t, nil, again...); got.code != exitOK {
+		t.Errorf("unchanged: exit %d:\n%s", got.code, got.stderr)
+	}
+	write("two")
+	if got := command(t, nil, again...); got.code != exitFailed || !strings.Contains(got.stderr, `t.yaml" was edited since run "r" began`) {
+		t.Errorf("edited: exit %d:\n%s", got.code, got.stderr)
 	}
 }
 

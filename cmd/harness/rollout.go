@@ -176,8 +176,11 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 
 // reopen makes an old run ready to go on.
 func (c *rolloutCommand) reopen(ctx context.Context, db *store.Store, suite harness.Suite, policy openPolicy, run store.Run) error {
-	if err := samePolicy(run, policy.name); err != nil {
+	if err := errors.Join(samePolicy(run, policy.name), c.sameTemplates(run)); err != nil {
 		return err
+	}
+	if v := codeVersion(); v != run.CodeVersion {
+		c.g.log.Warn("another version of the program began this run", "run", run.Name, "began", run.CodeVersion, "this", v)
 	}
 	if c.retry {
 		if _, err := db.RequeueFailed(ctx, run.ID); err != nil {
@@ -230,7 +233,11 @@ func (c *rolloutCommand) create(ctx context.Context, cmd *cobra.Command, db *sto
 	if err != nil {
 		return store.Run{}, err
 	}
-	info, err := json.Marshal(runInfo(suite, policy))
+	about := runInfo(suite, policy)
+	if about[templatesKey], err = templatesHash(c.templates); err != nil {
+		return store.Run{}, err
+	}
+	info, err := json.Marshal(about)
 	if err != nil {
 		return store.Run{}, err
 	}
