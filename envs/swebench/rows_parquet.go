@@ -26,7 +26,7 @@ func readParquet(f *os.File, add func(number int, fields row) error) (err error)
 	if err != nil {
 		return fmt.Errorf("read Parquet: %w", err)
 	}
-	columns := file.Schema().Columns()
+	columns := layoutOf(file.Schema())
 	number := 0
 	for _, group := range file.RowGroups() {
 		rows := group.Rows()
@@ -38,7 +38,7 @@ func readParquet(f *os.File, add func(number int, fields row) error) (err error)
 	return nil
 }
 
-func readRowGroup(rows parquet.Rows, columns [][]string, number *int, add func(int, row) error) error {
+func readRowGroup(rows parquet.Rows, columns []column, number *int, add func(int, row) error) error {
 	buffer := make([]parquet.Row, 64)
 	for {
 		n, err := rows.ReadRows(buffer)
@@ -59,30 +59,46 @@ func readRowGroup(rows parquet.Rows, columns [][]string, number *int, add func(i
 	}
 }
 
-// rowOf turns a record's values into fields: a column with a path of one name is a value, a longer
-// path (name, "list", "element") a list.
-func rowOf(values parquet.Row, columns [][]string) row {
+// column is where a leaf's values go.
+type column struct {
+	name     string
+	list     bool // its path is longer than a name: name, "list", "element"
+	optional bool // the value, or the list as a whole, may be null
+}
+
+func layoutOf(schema *parquet.Schema) []column {
+	optional := map[string]bool{}
+	for _, f := range schema.Fields() {
+		optional[f.Name()] = f.Optional()
+	}
+	var all []column
+	for _, path := range schema.Columns() {
+		all = append(all, column{name: path[0], list: len(path) > 1, optional: optional[path[0]]})
+	}
+	return all
+}
+
+// rowOf turns a record's values into fields.
+func rowOf(values parquet.Row, columns []column) row {
 	fields := make(row, len(columns))
 	for _, v := range values {
-		path := columns[v.Column()]
-		name := path[0]
-		if len(path) == 1 {
+		c := columns[v.Column()]
+		if !c.list {
 			if !v.IsNull() {
-				fields[name] = valueOf(v)
+				fields[c.name] = valueOf(v)
 			}
 			continue
 		}
-		// Definition levels: below 1 the list itself is null; an empty list has a null element.
-		list, _ := fields[name].([]any)
+		list, _ := fields[c.name].([]any)
 		switch {
 		case !v.IsNull():
 			list = append(list, valueOf(v))
-		case v.DefinitionLevel() == 0:
-			continue
+		case v.DefinitionLevel() == 0 && c.optional:
+			continue // no list at all; an empty one has a null element too, one level further in
 		case list == nil:
 			list = []any{}
 		}
-		fields[name] = list
+		fields[c.name] = list
 	}
 	return fields
 }
