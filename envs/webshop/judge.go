@@ -1,6 +1,7 @@
 package webshop
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/hindsightrl/harness"
@@ -10,9 +11,12 @@ import (
 	"github.com/hindsightrl/harness/envs/webshop/shop"
 )
 
-// Locate finds a task's world and the index of its goal there, for backends that show the shop by
-// other means.
-func (s *Suite) Locate(task harness.Task) (*catalog.World, int, error) { return s.find(task) }
+// Locate finds a task's world, the seed that it was drawn with, and the index of the task's goal there,
+// for backends that show the shop by other means.
+func (s *Suite) Locate(task harness.Task) (w *catalog.World, seed int64, index int, err error) {
+	w, index, err = s.find(task)
+	return w, cmp.Or(task.Seed, s.cfg.Seed), index, err
+}
 
 // Mode is how pages are observed.
 func (s *Suite) Mode() shop.Mode { return s.cfg.Mode }

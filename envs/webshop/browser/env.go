@@ -19,7 +19,8 @@ type Env struct {
 	suite *Suite
 	tab   *tab // nil while no page is held
 	task  harness.Task
-	goal  int // index
+	seed  int64 // of the task's world
+	goal  int   // index in that world
 	told  string
 	shots *album
 
@@ -41,14 +42,14 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 	if err := ctx.Err(); err != nil {
 		return harness.Observation{}, err
 	}
-	w, index, err := e.suite.shop.Locate(task)
+	w, seed, index, err := e.suite.shop.Locate(task)
 	if err != nil {
 		return harness.Observation{}, harness.FailFinal(harness.FailEnv, "reset", err)
 	}
 	if err := e.hold(ctx); err != nil {
 		return harness.Observation{}, failure(ctx, "reset", err)
 	}
-	e.task, e.goal, e.told = task, index, w.At(index).Instruction
+	e.task, e.seed, e.goal, e.told = task, seed, index, w.At(index).Instruction
 	e.last, e.broken, e.visited = harness.Transition{}, nil, nil
 	obs, err := e.begin(ctx)
 	if err != nil {
@@ -63,7 +64,7 @@ func (e *Env) begin(ctx context.Context) (harness.Observation, error) {
 	if e.shots, err = newAlbum(e.suite.cfg.Screenshots, e.task); err != nil {
 		return harness.Observation{}, harness.FailFinal(harness.FailHarness, "reset", err)
 	}
-	start := e.suite.server.base + "/" + session(seedOfTask(e.task), e.goal)
+	start := e.suite.server.base + "/" + session(e.seed, e.goal)
 	if err := e.tab.visit(ctx, start); err != nil {
 		return harness.Observation{}, err
 	}
@@ -247,7 +248,7 @@ func (e *Env) search(ctx context.Context, query string) (reason string, err erro
 	}
 	if strings.ContainsAny(query, "\r\x00") {
 		// A form would change these: go where it leads.
-		session := session(seedOfTask(e.task), e.goal)
+		session := session(e.seed, e.goal)
 		return "", e.tab.visit(ctx, e.suite.server.base+"/search_results/"+session+"/"+part+"/1")
 	}
 	return "", e.tab.act(ctx, "search", 0, query)

@@ -22,7 +22,7 @@ var flags = []string{
 	"--disable-component-update", "--disable-sync", "--disable-quic", "--disable-extensions", "--disable-default-apps",
 	"--disable-breakpad", "--disable-crash-reporter", "--disable-client-side-phishing-detection", "--no-first-run", "--no-default-browser-check",
 	"--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
-	"--disable-features=BackForwardCache,Translate,MediaRouter,OptimizationHints,PaintHolding", "--metrics-recording-only", "--mute-audio", "--password-store=basic",
+	"--disable-features=BackForwardCache,SpareRendererForSitePerProcess,Translate,MediaRouter,OptimizationHints,PaintHolding", "--metrics-recording-only", "--mute-audio", "--password-store=basic",
 	"--use-mock-keychain", "--hide-scrollbars", "--force-color-profile=srgb", "--lang=en-US", "--no-proxy-server",
 	"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 }

@@ -1,7 +1,6 @@
 package browser
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,6 +87,3 @@ func failure(ctx context.Context, op string, err error) error {
 	}
 	return harness.Fail(harness.FailEnv, op, err)
 }
-
-// seedOfTask is the seed that a task's world is drawn with.
-func seedOfTask(task harness.Task) int64 { return cmp.Or(task.Seed, webshop.DefaultSeed) }
