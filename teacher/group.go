@@ -66,14 +66,28 @@ func (g *groupWork) run(ctx context.Context) error {
 	if err := g.p.selfCheck(ctx, g.steps); err != nil {
 		return err
 	}
-	if err := g.contexts(ctx); err != nil {
+	batches, err := g.contexts()
+	if err != nil {
 		return err
 	}
-	if err := g.answer(ctx); err != nil || g.p.opt.DryRun {
-		return err
+	// A long prompt is written, rendered and asked, and then forgotten: only its numbers stay.
+	for chunk := range slices.Chunk(g.asks, asksAtOnce) {
+		if err := g.render(ctx, chunk, batches); err != nil {
+			return err
+		}
+		if err := g.answer(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	if g.p.opt.DryRun {
+		g.p.count(func(t *totals) { t.done += len(g.modes) })
+		return nil
 	}
 	return g.save(ctx)
 }
+
+// asksAtOnce bounds how many prompts a group holds in memory.
+const asksAtOnce = 512
 
 // each runs f for the numbers below n, as many at once as the pass may have calls in flight.
 func (g *groupWork) each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
@@ -128,38 +142,46 @@ func (g *groupWork) locate(w *stepWork, err error) error {
 	return fmt.Errorf("episode %d, step %d: %w", w.episode.ID, w.step.Index, err)
 }
 
-// contexts builds every mode's contexts and renders them.
-func (g *groupWork) contexts(ctx context.Context) error {
+// contexts builds every mode's contexts and lists what is to be asked.
+func (g *groupWork) contexts() (map[int]*Batch, error) {
 	batches := make(map[int]*Batch, len(g.modes))
-	var fitting sync.Mutex // batches are not safe for concurrent use
 	for _, m := range g.modes {
 		b, err := Build(g.rows, g.p.opt.Modes[m], g.p.opt.Templates)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		batches[m] = b
 		for i, w := range g.steps {
 			a := &ask{mode: m, step: w, row: i, status: w.status}
-			if a.status == "" {
-				if a.context = b.Context(i); !a.context.Available {
-					a.status = harness.ScoreNoContext
-				}
+			if a.status == "" && !b.Available(i) {
+				a.status = harness.ScoreNoContext
 			}
 			g.asks = append(g.asks, a)
 		}
 	}
 	slices.SortStableFunc(g.asks, func(a, b *ask) int { return cmp.Compare(a.row, b.row) })
-	return g.each(ctx, len(g.asks), func(ctx context.Context, i int) error {
-		a := g.asks[i]
+	return batches, nil
+}
+
+// render renders the prompts of asks.
+func (g *groupWork) render(ctx context.Context, asks []*ask, batches map[int]*Batch) error {
+	var fitting sync.Mutex // shortening writes texts that the rows of a batch share
+	return g.each(ctx, len(asks), func(ctx context.Context, i int) error {
+		a := asks[i]
 		if a.status != "" {
 			return nil
 		}
-		return g.locate(a.step, g.render(ctx, a, batches[a.mode], &fitting))
+		err := g.renderOne(ctx, a, batches[a.mode], &fitting)
+		if g.p.opt.Contexts == nil {
+			a.context.Messages = nil
+		}
+		return g.locate(a.step, err)
 	})
 }
 
-// render turns a context into ids, shortened where it is too long.
-func (g *groupWork) render(ctx context.Context, a *ask, b *Batch, fitting *sync.Mutex) error {
+// renderOne turns a context into ids, shortened where it is too long.
+func (g *groupWork) renderOne(ctx context.Context, a *ask, b *Batch, fitting *sync.Mutex) error {
+	a.context = b.Context(a.row)
 	ids, err := g.p.engine.Render(ctx, a.context.Messages)
 	if err != nil {
 		return fmt.Errorf("render teacher prompt (%s): %w", b.x.cfg.Mode, err)
@@ -207,9 +229,9 @@ type question struct {
 	answer []int32
 }
 
-// answer finds or asks the log-probabilities that the group needs.
-func (g *groupWork) answer(ctx context.Context) error {
-	questions := g.questions()
+// answer finds or asks the log-probabilities that asks need.
+func (g *groupWork) answer(ctx context.Context, asks []*ask) error {
+	questions := g.questions(asks)
 	keys := make([]harness.ContentKey, len(questions))
 	for i, q := range questions {
 		keys[i] = q.key
@@ -228,7 +250,7 @@ func (g *groupWork) answer(ctx context.Context) error {
 		}
 	})
 	if g.p.opt.DryRun {
-		g.show()
+		g.show(asks)
 		return nil
 	}
 	var mu sync.Mutex
@@ -258,11 +280,11 @@ func (g *groupWork) answer(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("group %d: %w", g.group.Index, err)
 	}
-	return g.fill(known)
+	return g.fill(asks, known)
 }
 
 // questions lists what must be known, each once, in order of rows.
-func (g *groupWork) questions() []question {
+func (g *groupWork) questions(asks []*ask) []question {
 	var out []question
 	seen := make(map[harness.ContentKey]bool)
 	add := func(key harness.ContentKey, prefix, answer []int32) {
@@ -271,7 +293,7 @@ func (g *groupWork) questions() []question {
 			out = append(out, question{key, prefix, answer})
 		}
 	}
-	for _, a := range g.asks {
+	for _, a := range asks {
 		if a.status != "" {
 			continue
 		}
@@ -283,7 +305,7 @@ func (g *groupWork) questions() []question {
 				a.step.student = recordedColumn(a.step.step.Tokens.Logprobs)
 			}
 		}
-		if g.p.opt.Student == StudentScored {
+		if a.step.student.Values == nil {
 			add(a.step.student.Key, a.step.prompt.recorded, ids)
 		}
 		a.column.Key = logprobKey(g.p.teacher, a.ids, ids)
@@ -292,9 +314,9 @@ func (g *groupWork) questions() []question {
 	return out
 }
 
-// fill gives each row its columns.
-func (g *groupWork) fill(known map[harness.ContentKey][]float32) error {
-	for _, a := range g.asks {
+// fill gives each row its columns, and lets go of its prompt.
+func (g *groupWork) fill(asks []*ask, known map[harness.ContentKey][]float32) error {
+	for _, a := range asks {
 		if a.status != "" {
 			continue
 		}
@@ -306,7 +328,7 @@ func (g *groupWork) fill(known map[harness.ContentKey][]float32) error {
 		if len(a.step.student.Values) != n || len(a.column.Values) != n {
 			return g.locate(a.step, fmt.Errorf("%d student and %d teacher log-probabilities for %d tokens", len(a.step.student.Values), len(a.column.Values), n))
 		}
-		a.status = harness.ScoreDone
+		a.status, a.ids = harness.ScoreDone, nil
 	}
 	return nil
 }
@@ -364,10 +386,9 @@ func (a *ask) score() harness.StepScore {
 }
 
 // show hands every context of a dry run over.
-func (g *groupWork) show() {
+func (g *groupWork) show(asks []*ask) {
 	g.p.count(func(t *totals) {
-		t.done += len(g.modes)
-		for _, a := range g.asks {
+		for _, a := range asks {
 			status := a.status
 			if status == "" {
 				status = harness.ScoreDone
