@@ -63,7 +63,7 @@ const (
 	ApplyReversed  ApplyFailure = "already_applied" // the tree holds its result already, in part
 	ApplyBinary    ApplyFailure = "binary"          // it needs binary contents that it does not carry
 	ApplyConflict  ApplyFailure = "conflict"        // its context is not what the files hold
-	ApplyPath      ApplyFailure = "bad_path"        // it points outside of the tree
+	ApplyPath      ApplyFailure = "bad_path"        // git does not let it touch the path: .git, behind a link
 	ApplyTool      ApplyFailure = "tool"            // git or patch could not be run, or was killed: the environment
 	ApplyUnknown   ApplyFailure = "unknown"
 )
@@ -96,11 +96,10 @@ func ClassifyApply(attempts []ApplyAttempt, checked *ApplyAttempt) ApplyOutcome 
 	out := ApplyOutcome{Failure: ApplyUnknown}
 	for _, a := range attempts {
 		failure, detail := whyNotApplied(a)
-		if failure == ApplyUnknown {
-			continue
+		if failure != ApplyUnknown {
+			out.Failure, out.Detail = failure, detail
+			break
 		}
-		out.Failure, out.Detail = failure, detail
-		break
 	}
 	return out
 }
