@@ -83,6 +83,7 @@ func (c *playCommand) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, closeSuite(suite)) }()
 	task, err := c.pick(ctx, suite)
 	if err != nil {
 		return err

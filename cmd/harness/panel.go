@@ -61,7 +61,7 @@ func newPanelMake(g *globals) *cobra.Command {
 	return cmd
 }
 
-func (c *panelMake) run(cmd *cobra.Command) error {
+func (c *panelMake) run(cmd *cobra.Command) (err error) {
 	if c.perType < 0 || c.tasks < 0 {
 		return usageError(cmd, errors.New("a panel cannot have a negative number of tasks"))
 	}
@@ -69,6 +69,7 @@ func (c *panelMake) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, closeSuite(suite)) }()
 	panel, err := c.source.panel(cmd.Context(), suite)
 	if err != nil {
 		return err
@@ -156,7 +157,7 @@ func newPanelCheck(g *globals) *cobra.Command {
 		Short:   "Compare a panel with the data on this machine: every task there, every content hash equal",
 		Example: "  harness panel check panel.json --data $ALFWORLD_DATA",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			panel, err := readPanel(args[0])
 			if err != nil {
 				return err
@@ -165,6 +166,7 @@ func newPanelCheck(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer func() { err = errors.Join(err, closeSuite(suite)) }()
 			res := panelCheck{Tasks: len(panel.Tasks), Differ: map[string]string{}}
 			for _, task := range panel.Tasks {
 				err := tryTask(cmd.Context(), suite, task)

@@ -47,7 +47,7 @@ type replayed struct {
 	Diff    string `json:"first_difference,omitempty"`
 }
 
-func (c *replayCommand) main(cmd *cobra.Command, args []string) error {
+func (c *replayCommand) main(cmd *cobra.Command, args []string) (err error) {
 	if (len(args) == 0) == (c.run == "") {
 		return usageError(cmd, errors.New("name episodes, or one --run"))
 	}
@@ -56,6 +56,7 @@ func (c *replayCommand) main(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, closeSuite(suite)) }()
 	return readLedger(ctx, c.db, func(db *store.Store) error {
 		episodes, err := c.episodes(cmd, db, args)
 		if err != nil {

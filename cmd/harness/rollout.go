@@ -145,6 +145,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, closeSuite(suite)) }()
 	policy, err := c.policy.open(ctx, c.g)
 	if err != nil {
 		return err

@@ -26,6 +26,8 @@ type envSource struct {
 	data  string
 	split string
 	shop  shopFlags
+
+	browser browserFlags
 }
 
 func (s *envSource) flags(cmd *cobra.Command) {
@@ -33,13 +35,17 @@ func (s *envSource) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1, for WebShop the one that holds items_shuffle_1000.json, or a product file (default: the embedded games, the embedded shop)")
 	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report; of WebShop the first: val)")
 	s.shop.flags(cmd)
+	s.browser.flags(cmd)
 }
 
 // defaultSplit is what ALFWorld papers report first (eval_in_distribution).
 const defaultSplit = "valid_seen"
 
-// open opens the environment's suite on its data.
+// open opens the environment's suite on its data. closeSuite closes it.
 func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
+	if err := s.browser.check(s.env); err != nil {
+		return nil, err
+	}
 	switch s.env {
 	case alfworld.Name:
 		if s.data == "" {
@@ -47,7 +53,11 @@ func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
 		}
 		return alfworld.New(ctx, s.data, alfworld.Config{})
 	case webshop.Name:
-		return s.shop.open(ctx, s.data)
+		shop, err := s.shop.open(ctx, s.data)
+		if err != nil {
+			return nil, err
+		}
+		return s.browser.over(shop)
 	}
 	names := make([]string, len(environments))
 	for i, e := range environments {

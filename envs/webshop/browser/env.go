@@ -27,6 +27,8 @@ type Env struct {
 	sheet   *sheet
 	address address
 	visited []string           // products, by id
+	taken   []string           // actions that the guide may have to take
+	guide   guide
 	last    harness.Transition // the final answer, once the episode is over
 	broken  error              // why no step is possible any more
 }
@@ -50,7 +52,7 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 		return harness.Observation{}, failure(ctx, "reset", err)
 	}
 	e.task, e.seed, e.goal, e.told = task, seed, index, w.At(index).Instruction
-	e.last, e.broken, e.visited = harness.Transition{}, nil, nil
+	e.last, e.broken, e.visited, e.taken, e.guide = harness.Transition{}, nil, nil, nil, guide{}
 	obs, err := e.begin(ctx)
 	if err != nil {
 		e.release()
@@ -163,6 +165,9 @@ func (e *Env) Step(ctx context.Context, action string) (harness.Transition, erro
 			e.broken = harness.Fail(harness.FailEnv, "step", fmt.Errorf("a step in %s was cut off: %w", e.task.Key(), err))
 		}
 		return harness.Transition{}, err
+	}
+	if tr.Privileged == "" || tr.Done { // the others changed nothing
+		e.taken = append(e.taken, action)
 	}
 	if tr.Done {
 		e.last = tr
