@@ -2,13 +2,16 @@
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 10s
 
-.PHONY: build test race lint layering tidy check test-e2e bench fuzz
+.PHONY: build test test-python race lint layering tidy check test-e2e bench fuzz
 
 build: ## the command, in ./bin
 	go build -o bin/harness ./cmd/harness
 
 test: ## every test
 	go test ./...
+
+test-python: ## the Python client's wheel against the real server; skips where python3 has no pip
+	./clients/python/test.sh
 
 race: ## every test under the race detector, heavy sweeps shortened
 	go test -race -short ./...

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hindsight_client import Batch, Disconnected, Feed, FeedError, LeaseClosed, LeaseUnknown, Row, VersionBackwards
+from hindsight_client.rows import row_of
+
+Serve = Callable[..., Any]
+
+
+def same(a: Row, b: Row) -> None:
+    for name in Row.__slots__:
+        x, y = getattr(a, name), getattr(b, name)
+        if isinstance(x, np.ndarray):
+            assert x.dtype == y.dtype
+            np.testing.assert_array_equal(x, y, err_msg=name)
+        else:
+            assert x == y, name
+
+
+@pytest.mark.parametrize("form", ["arrow", "json"])
+def test_every_row_comes_once_and_equals_the_export(serve: Serve, exported: str, form: str) -> None:
+    if form == "arrow":
+        pytest.importorskip("pyarrow")
+    want = {raw["step_id"]: row_of(raw) for raw in map(json.loads, exported.splitlines())}
+    server, got = serve(), {}
+    with Feed(server.url, consumer="test", format=form) as feed:
+        for batch in feed.batches(groups=2):
+            assert len({r.group for r in batch}) <= 2 and batch.tokens == batch.header["tokens"]
+            for r in batch:
+                assert r.step_id not in got
+                got[r.step_id] = r
+            batch.ack()
+            batch.ack()
+        status = feed.status()
+    assert status["acked"] == 6 and status["rows"] == len(want) == len(got)
+    for key, row in got.items():
+        same(want[key], row)
+        assert row.tokens == len(row.need("advantages")) == len(row.need("teacher_logprobs")) == len(row.need("weights"))
+
+
+def test_errors_are_typed(serve: Serve) -> None:
+    with Feed(serve().url) as feed:
+        with pytest.raises(LeaseUnknown):
+            feed.ack("nobody's")
+        batch, drained = feed.lease()
+        assert batch is not None and not drained
+        batch.extend(600)
+        batch.give_back("no memory")
+        with pytest.raises(LeaseClosed):
+            batch.ack()
+        with pytest.raises(FeedError, match="groups is -1"):
+            feed.lease(groups=-1)
+        first = feed.version()
+        assert feed.post_version(first + 3) == feed.version() == first + 3
+        with pytest.raises(VersionBackwards):
+            feed.post_version(first + 2)
+
+
+def test_lease_is_taken_up_again_under_its_id(serve: Serve) -> None:
+    server = serve()
+    with Feed(server.url) as feed:
+        batch, _ = feed.lease(groups=2, lease_id="mine")
+    server.kill()
+    server.start()
+    with Feed(server.url) as feed:
+        again, _ = feed.lease(groups=1, lease_id="mine")
+        assert batch is not None and again is not None
+        assert [r.step_id for r in batch] == [r.step_id for r in again]
+        feed.ack("mine")
+
+
+def test_iterator_survives_a_killed_server(serve: Serve) -> None:
+    server, seen = serve(), []
+    with Feed(server.url, max_wait=0.2) as feed:
+        for batch in feed.batches():
+            server.kill()
+            threading.Timer(0.1, server.start).start()
+            batch.ack()
+            seen += [r.group for r in batch if r.step == 0 and r.sample == 0]
+    assert sorted(seen) == list(range(6))
+
+
+def test_patience_ends() -> None:
+    waits: list[float] = []
+    clock = iter(range(1000))
+    with Feed("ws://127.0.0.1:9", patience=5, sleep=waits.append, clock=lambda: float(next(clock))) as feed:
+        with pytest.raises(Disconnected, match="127.0.0.1:9"):
+            feed.status()
+    assert waits == sorted(waits) and waits
+
+
+def test_token_is_needed(serve: Serve) -> None:
+    server = serve(env={"HARNESS_FEED_TOKEN": "secret"})
+    with Feed(server.url, token="wrong") as feed, pytest.raises(FeedError, match="unauthorized"):
+        feed.status()
+    with Feed(server.url, token="secret") as feed:
+        assert feed.status()["ready"] == 6
+
+
+def test_addresses_are_checked() -> None:
+    for bad in ("127.0.0.1:7741", "ftp://host", "ws://"):
+        with pytest.raises(ValueError, match="feed address"):
+            Feed(bad)
+    with pytest.raises(ValueError, match="format"):
+        Feed("ws://host", format="xml")
+    assert Feed("https://host/feed/").url == "wss://host/feed/v1/ws"
+
+
+def test_threads_share_a_feed(serve: Serve) -> None:
+    got: list[int] = []
+    with Feed(serve().url) as feed:
+
+        def work() -> None:
+            while True:
+                batch, drained = feed.lease(wait=0.2)
+                if isinstance(batch, Batch):
+                    got.extend(r.step_id for r in batch)
+                    batch.ack()
+                elif drained:
+                    return
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    assert len(got) == len(set(got)) > 0
