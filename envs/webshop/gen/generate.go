@@ -10,6 +10,9 @@ import (
 type Config struct {
 	Products int    // how many; 0 means 360
 	Seed     uint64 // other seeds, other shops
+	// Filler adds so many made-up words to each description, rare ones and common ones as in real texts: a
+	// large shop has a large vocabulary.
+	Filler int
 }
 
 const defaultProducts = 360
@@ -49,6 +52,9 @@ func (c Config) product(i int) *product {
 	p.Name = fmt.Sprintf("%s %s %s %s %s, %s", brand, mood, capital(made), capital(k.noun), use, capital(attributes[0]))
 	p.nouns = strings.Fields(strings.ToLower(brand + " " + made + " " + k.noun))
 	p.Description = fmt.Sprintf("%s This %s in %s comes from %s. %s", pick(openings), k.noun, made, brand, pick(closings))
+	if c.Filler > 0 {
+		p.Description += " " + filler(r, c.Filler)
+	}
 	for _, a := range attributes {
 		p.Bullets = append(p.Bullets, sentence(fmt.Sprintf(pick(praises), a)))
 	}
@@ -151,4 +157,23 @@ func (c Config) requests(i int, p *product) []request {
 		out = append(out, q)
 	}
 	return out
+}
+
+// vocabulary is the number of made-up words.
+const vocabulary = 400_000
+
+// filler makes words up: the n-th word of the vocabulary comes about 1/n as often as the first.
+func filler(r *rand.Rand, n int) string {
+	z := rand.NewZipf(r, 1.05, 4, vocabulary-1)
+	syllables := []string{"ba", "ce", "di", "fo", "gu", "hel", "jan", "kir", "lom", "mu", "nes", "pra", "qui", "ro", "stu", "tev"}
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		for k := z.Uint64() + 16; k > 0; k /= 16 {
+			b.WriteString(syllables[k%16])
+		}
+	}
+	return b.String()
 }

@@ -24,9 +24,21 @@ type Builder struct {
 // worker keeps what analysing needs from one document to the next.
 type worker struct {
 	analyzer analyzer
-	known    map[string]uint32 // raw tokens seen before; stopWord for stop words
-	counts   map[uint32]uint32
+	recent   [1 << recentBits]knownToken
+	known    map[string]knownToken // raw tokens seen before
+	counts   []uint32          // of each term in the document at hand; zero between documents
+	touched  []uint32          // terms with a count
 }
+
+// knownToken is a token with its term; stopWord for stop words.
+type knownToken struct {
+	token string
+	id    uint32
+}
+
+// recentBits is the size of the table that is looked at before the map: a text's frequent words fit
+// into the processor's cache, all words do not.
+const recentBits = 13
 
 // stopWord marks a token without a term.
 const stopWord = math.MaxUint32
@@ -37,7 +49,7 @@ const maxKnown = 1 << 18
 // NewBuilder makes an empty one.
 func NewBuilder() *Builder {
 	b := &Builder{terms: map[string]uint32{}}
-	b.pool.New = func() any { return &worker{known: map[string]uint32{}, counts: map[uint32]uint32{}} }
+	b.pool.New = func() any { return &worker{known: map[string]knownToken{}} }
 	return b
 }
 
@@ -54,7 +66,7 @@ func (b *Builder) Prepare(text string) *Document {
 	if len(w.known) > maxKnown {
 		clear(w.known)
 	}
-	clear(w.counts)
+	w.touched = w.touched[:0]
 	d := &Document{}
 	for t := (tokenizer{s: text}); ; {
 		start, end, ok := t.next()
@@ -62,18 +74,24 @@ func (b *Builder) Prepare(text string) *Document {
 			break
 		}
 		token := text[start:end]
-		id, ok := w.known[token]
-		if !ok {
-			id = b.id(w.analyzer.term(token))
-			w.known[strings.Clone(token)] = id
+		slot := &w.recent[slotOf(token)]
+		if slot.token != token {
+			k, ok := w.known[token]
+			if !ok {
+				k = knownToken{strings.Clone(token), b.id(w.analyzer.term(token))}
+				w.known[k.token] = k
+			}
+			*slot = k
 		}
-		if id != stopWord {
-			w.counts[id]++
+		if id := slot.id; id != stopWord {
+			w.count(id)
 			d.length++
 		}
 	}
-	d.entries = make([]uint32, 0, len(w.counts))
-	for id, n := range w.counts {
+	d.entries = make([]uint32, 0, len(w.touched))
+	for _, id := range w.touched {
+		n := w.counts[id]
+		w.counts[id] = 0
 		if n < 256 {
 			d.entries = append(d.entries, id<<8|n)
 		} else {
@@ -81,6 +99,26 @@ func (b *Builder) Prepare(text string) *Document {
 		}
 	}
 	return d
+}
+
+// slotOf is a token's place in the table: FNV-1a.
+func slotOf(token string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(token) {
+		h = (h ^ uint32(token[i])) * 16777619
+	}
+	return (h ^ h>>15) & (1<<recentBits - 1)
+}
+
+// count adds an occurrence of a term.
+func (w *worker) count(id uint32) {
+	if int(id) >= len(w.counts) {
+		w.counts = append(w.counts, make([]uint32, int(id)+1024-len(w.counts))...)
+	}
+	if w.counts[id] == 0 {
+		w.touched = append(w.touched, id)
+	}
+	w.counts[id]++
 }
 
 // id gives a term its number.

@@ -209,7 +209,7 @@ func (r *Reader) String() (string, error) {
 		switch c := r.b[i]; {
 		case c == '"':
 			r.i = i + 1
-			return string(bytes.ToValidUTF8(r.b[start:i], []byte("\uFFFD"))), nil
+			return text(r.b[start:i]), nil
 		case c == '\\':
 			return r.escaped(start, i)
 		case c < ' ':
@@ -220,6 +220,14 @@ func (r *Reader) String() (string, error) {
 	return "", r.errorf("a string without end")
 }
 
+// text copies bytes, and replaces what is not UTF-8.
+func text(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return string(bytes.ToValidUTF8(b, []byte("\uFFFD")))
+}
+
 // escaped reads on from the first backslash, at i.
 func (r *Reader) escaped(start, i int) (string, error) {
 	out := append(make([]byte, 0, 2*(i-start)+64), r.b[start:i]...)
@@ -228,7 +236,7 @@ func (r *Reader) escaped(start, i int) (string, error) {
 		switch {
 		case c == '"':
 			r.i = i + 1
-			return string(bytes.ToValidUTF8(out, []byte("\uFFFD"))), nil
+			return text(out), nil
 		case c < ' ':
 			r.i = i
 			return "", r.errorf("a control character in a string")

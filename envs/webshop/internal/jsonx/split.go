@@ -129,26 +129,22 @@ func (s *Splitter) token() (byte, error) {
 				return c, nil
 			}
 		}
-		s.drop(s.at)
-		if err := s.fill(); err != nil {
+		if err := s.fill(s.at); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// drop forgets the first n bytes of the buffer.
-func (s *Splitter) drop(n int) {
-	rest := copy(s.buf, s.buf[n:])
-	s.buf = s.buf[:rest]
-	s.base += int64(n)
-	s.at -= n
-}
-
-// fill reads more.
-func (s *Splitter) fill() error {
+// fill reads more, and keeps the buffer from byte keep on; s.at and what else points into the buffer
+// moves keep bytes down.
+func (s *Splitter) fill(keep int) error {
 	if s.eof {
 		return io.ErrUnexpectedEOF
 	}
+	rest := copy(s.buf, s.buf[keep:])
+	s.buf = s.buf[:rest]
+	s.base += int64(keep)
+	s.at -= keep
 	if len(s.buf) == cap(s.buf) {
 		if len(s.buf) >= maxElement {
 			return fmt.Errorf("an element of more than %d bytes", maxElement)
@@ -172,55 +168,62 @@ func (s *Splitter) fill() error {
 // value finds the end of the value that starts at s.at and moves behind it. Only brackets and strings
 // are looked at: whoever walks the value finds what is wrong in it.
 func (s *Splitter) value() ([]byte, error) {
-	s.drop(s.at)
-	depth, inString, i := 0, false, 0
+	depth, inString, i := 0, false, s.at
 	for {
-		for i < len(s.buf) {
-			if inString {
-				j := bytes.IndexAny(s.buf[i:], `"\`)
-				if j < 0 {
-					i = len(s.buf)
-					break
-				}
-				if i += j; s.buf[i] == '\\' {
-					if i+1 >= len(s.buf) {
-						break // the escaped byte is not here yet
-					}
-					i += 2
-					continue
-				}
-				inString = false
-				if i++; depth == 0 {
-					return s.take(i), nil
-				}
-				continue
-			}
-			switch c := s.buf[i]; c {
-			case '"':
-				inString = true
-			case '[', '{':
-				depth++
-			case ']', '}':
-				if depth == 0 {
-					return s.take(i), nil // the end of a number or word
-				}
-				if depth--; depth == 0 {
-					return s.take(i + 1), nil
-				}
-			case ',', ':', ' ', '\t', '\n', '\r':
-				if depth == 0 {
-					return s.take(i), nil
-				}
-			}
-			i++
+		end, more := 0, false
+		if end, i, depth, inString, more = scan(s.buf, i, depth, inString); !more {
+			raw := s.buf[s.at:end]
+			s.at = end
+			return raw, nil
 		}
-		if err := s.fill(); err != nil {
+		keep := s.at
+		if err := s.fill(keep); err != nil {
 			return nil, err
 		}
+		i -= keep
 	}
 }
 
-func (s *Splitter) take(n int) []byte {
-	s.at = n
-	return s.buf[:n]
+// scan looks for the end of a value from byte i on, in the given state. more says that it is not in the
+// buffer; the state is then the one in which to go on.
+func scan(buf []byte, i, depth int, inString bool) (end, at, d int, in, more bool) {
+	for i < len(buf) {
+		if inString {
+			j := bytes.IndexAny(buf[i:], "\"\\")
+			if j < 0 {
+				return 0, len(buf), depth, true, true
+			}
+			if i += j; buf[i] == '\\' {
+				if i+1 >= len(buf) {
+					return 0, i, depth, true, true // the escaped byte is not here yet
+				}
+				i += 2
+				continue
+			}
+			inString = false
+			if i++; depth == 0 {
+				return i, i, 0, false, false
+			}
+			continue
+		}
+		switch buf[i] {
+		case '"':
+			inString = true
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth == 0 {
+				return i, i, 0, false, false // the end of a number or word
+			}
+			if depth--; depth == 0 {
+				return i + 1, i + 1, 0, false, false
+			}
+		case ',', ':', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return i, i, 0, false, false
+			}
+		}
+		i++
+	}
+	return 0, i, depth, inString, true
 }
