@@ -17,6 +17,9 @@ type doctorCommand struct {
 	keyEnv string
 	asJSON bool
 	probe  llm.ProbeConfig
+
+	local    localFlags
+	renderer rendererFlag
 }
 
 func newDoctor(g *globals) *cobra.Command {
@@ -39,6 +42,8 @@ do with it. It guesses nothing from a server's name.`,
 	f.IntVar(&c.probe.MaxTokens, "max-tokens", 0, "length of the sample; 0 = 32")
 	f.IntVar(&c.probe.Top, "top-logprobs", 0, "alternatives per token to ask for; 0 = 20, as rollouts do")
 	f.Int64Var(&c.probe.Seed, "seed", 0, "seed of the sample; 0 = 1")
+	f.StringVar(&c.local.library, "library", "", "folder with libllama.so, for --renderer gguf:FILE (default: where `harness model install` puts it)")
+	c.renderer.flags(cmd)
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -48,8 +53,18 @@ func (c *doctorCommand) run(cmd *cobra.Command) error {
 		return usageError(cmd, errors.New("which server? give --server URL"))
 	}
 	ctx := cmd.Context()
+	render, closeRenderer, err := c.renderer.open(ctx, c.g, &c.local, c.keyEnv)
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.examine(cmd, render), closeRenderer())
+}
+
+// examine probes the server and prints the report.
+func (c *doctorCommand) examine(cmd *cobra.Command, render renderFunc) error {
+	ctx := cmd.Context()
 	client, err := llm.Open(ctx, c.server, llm.Config{
-		Model: c.model, APIKey: llm.Secret(c.g.env(c.keyEnv)), Timeout: time.Minute, MaxTries: 2, Now: c.g.now,
+		Render: render, Model: c.model, APIKey: llm.Secret(c.g.env(c.keyEnv)), Timeout: time.Minute, MaxTries: 2, Now: c.g.now,
 	})
 	if err != nil {
 		if _, _, bad := llm.SplitSpec(c.server); bad != nil {

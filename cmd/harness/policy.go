@@ -36,6 +36,7 @@ type policyFlags struct {
 	concurrent  int
 	timeout     time.Duration
 	local       localFlags
+	renderer    rendererFlag
 }
 
 // Alternatives per token. autoTop asks servers that give token log-probabilities for defaultTop, which
@@ -63,6 +64,7 @@ func (p *policyFlags) flags(cmd *cobra.Command) {
 	f.BoolVar(&p.versions, "track-versions", false, "vLLM: ask for the weights' version around each call whose reply does not name it")
 	f.IntVar(&p.concurrent, "max-concurrent", 64, "calls in flight at the server")
 	p.local.flags(cmd)
+	p.renderer.flags(cmd)
 	f.DurationVar(&p.timeout, "call-timeout", 5*time.Minute, "how long one call may take")
 }
 
@@ -122,6 +124,21 @@ func (p *policyFlags) server(ctx context.Context, g *globals) (openPolicy, error
 	if err := cfg.Validate(); err != nil {
 		return openPolicy{}, errext.WithCode(fmt.Errorf("policy %q: %w", p.spec, err), exitUsage)
 	}
+	render, closeRenderer, err := p.renderer.open(ctx, g, &p.local, p.keyEnv)
+	if err != nil {
+		return openPolicy{}, err
+	}
+	cfg.Render = render
+	policy, err := p.connect(ctx, cfg)
+	if err != nil {
+		return openPolicy{}, errors.Join(err, closeRenderer())
+	}
+	policy.calls, policy.close = calls, closeRenderer
+	return policy, nil
+}
+
+// connect opens the server's client and finds out what it grants.
+func (p *policyFlags) connect(ctx context.Context, cfg llm.Config) (openPolicy, error) {
 	client, err := llm.Open(ctx, p.spec, cfg)
 	if err != nil {
 		_, address, _ := llm.SplitSpec(p.spec)
@@ -140,7 +157,7 @@ func (p *policyFlags) server(ctx context.Context, g *globals) (openPolicy, error
 		return openPolicy{}, errext.WithCode(err, exitUsage)
 	}
 	return openPolicy{
-		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), stats: client.Stats, calls: calls, close: func() error { return nil },
+		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), stats: client.Stats,
 		info: map[string]any{"server": who, "sampling": p.sampling(), "neutral_sampler": p.sampling().Neutral(), "top_logprobs": top},
 	}, nil
 }

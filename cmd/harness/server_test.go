@@ -234,6 +234,45 @@ func sameSampled(t *testing.T, what string, exact, got *harness.Tokens) {
 	}
 }
 
+// SGLang renders no messages: without a renderer its rollouts are text, with one they have tokens.
+func TestRendererMakesSGLangExact(t *testing.T) {
+	t.Parallel()
+	sglang, vllm := llmtest.New(t, llmtest.Options{Dialect: llmtest.SGLang}), llmtest.New(t, llmtest.Options{Dialect: llmtest.VLLM})
+	path := filepath.Join(t.TempDir(), "sglang.db")
+	rollout := func(name string, more ...string) (*buffer, int) {
+		code, _, stderr := inMemory(never(t), nil, append([]string{"rollout", "--db", path, "--name", name, "--policy", "sglang:" + sglang.URL, "--tasks", "1", "--group", "1",
+			"--max-steps", "2", "--max-tokens", "8", "--quiet"}, more...)...)
+		return stderr, code
+	}
+	for name, more := range map[string][]string{"text": nil, "exact": {"--renderer", "vllm:" + vllm.URL}} {
+		if stderr, code := rollout(name, more...); code != exitOK {
+			t.Fatalf("%s: exit code %d\n%s", name, code, stderr)
+		}
+	}
+	if stderr, code := rollout("no", "--renderer", "sglang:"+sglang.URL); code == exitOK || !strings.Contains(stderr.String(), "SGLang has no endpoint that renders") {
+		t.Errorf("a renderer that cannot: exit code %d\n%s", code, stderr)
+	}
+	db, err := store.OpenReadOnly(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, s := range recordedSteps(t, db, "text") {
+		if s.Tokens != nil {
+			t.Errorf("text, step %d has tokens", s.Index)
+		}
+	}
+	for _, s := range recordedSteps(t, db, "exact") {
+		if tok := s.Tokens; tok == nil || len(tok.PromptIDs) == 0 || len(tok.Entropies) != len(tok.IDs) || len(tok.Lengths) != len(tok.IDs) {
+			t.Errorf("exact, step %d: tokens %+v", s.Index, tok)
+		}
+	}
+	code, out, _ := inMemory(never(t), nil, "doctor", "--server", "sglang:"+sglang.URL, "--renderer", "vllm:"+vllm.URL)
+	if code != exitOK || !strings.Contains(out.String(), "rendering              yes") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
 func TestRolloutExplainsRefusedAlternatives(t *testing.T) {
 	t.Parallel()
 	srv := llmtest.New(t, llmtest.Options{Dialect: llmtest.VLLM, MaxLogprobs: 5})
