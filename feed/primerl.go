@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -153,11 +154,13 @@ func (p *primeRL) flush() error {
 
 // writeMicroBatches writes beside the file and renames: a trainer that watches sees whole files only.
 func writeMicroBatches(path string, list []microBatch) error {
-	raw, err := msgpack.Marshal(list)
-	if err != nil {
+	var buf bytes.Buffer
+	enc := msgpack.NewEncoder(&buf)
+	enc.UseCompactInts(true)
+	if err := enc.Encode(list); err != nil {
 		return err
 	}
-	if err := os.WriteFile(path+".tmp", raw, 0o666); err != nil {
+	if err := os.WriteFile(path+".tmp", buf.Bytes(), 0o666); err != nil {
 		return err
 	}
 	return os.Rename(path+".tmp", path)
