@@ -77,6 +77,8 @@ func TestCheckFindsWhatIsBroken(t *testing.T) {
 		{"spans text", "UPDATE steps SET spans = '[0,1]' WHERE id = 4", `steps 4: attempt 1: spans: blob does not decode: spans "[0,1]"`, false},
 		{"token count", "UPDATE tokens SET n = 3 WHERE step_id = (SELECT min(step_id) FROM tokens)", "tokens: 20 ids and", false},
 		{"token column", "UPDATE tokens SET logprobs = x'0000000000' WHERE step_id = (SELECT min(step_id) FROM tokens)", "tokens: logprobs has 1 values for 20 ids", false},
+		{"token lengths", "UPDATE tokens SET lengths = x'0001000000' WHERE step_id = (SELECT min(step_id) FROM tokens)", "tokens: lengths has 1 values for 20 ids", false},
+		{"token lengths that do not add up", "UPDATE tokens SET lengths = x'050900000014' WHERE step_id = (SELECT min(step_id) FROM tokens)", "tokens: 20 of them printed 180 bytes", false},
 		{"token blob", "UPDATE tokens SET ids = x'0401' WHERE step_id = (SELECT min(step_id) FROM tokens)", "tokens: 0 ids and", false},
 		{"token meta", "DELETE FROM token_meta", "refers to a row of token_meta that is absent", false},
 		{"feedback", "INSERT INTO feedback VALUES (1, 1, 'judge', x'63', 0)", "feedback 1: text: blob does not decode: codec 99 is unknown here", false},
