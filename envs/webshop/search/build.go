@@ -26,8 +26,8 @@ type worker struct {
 	analyzer analyzer
 	recent   [1 << recentBits]knownToken
 	known    map[string]knownToken // raw tokens seen before
-	counts   []uint32          // of each term in the document at hand; zero between documents
-	touched  []uint32          // terms with a count
+	counts   []uint32              // of each term in the document at hand; zero between documents
+	touched  []uint32              // terms with a count
 }
 
 // knownToken is a token with its term; stopWord for stop words.
