@@ -88,10 +88,31 @@ func TestBackoffGrowsAndIsBounded(t *testing.T) {
 		if got := time.Since(start); err == nil || got < 23*time.Second/2 || got > 23*time.Second*3/2 {
 			t.Errorf("%v after %v", err, got)
 		}
-		if s := c.Stats(); s.Failures != 1 || s.Attempts < 8 {
+		if s := c.Stats(); s.Failures != 1 || s.Attempts < 8 || s.Retries != 7 {
 			t.Errorf("stats %+v", s)
 		}
 	})
+}
+
+// Each request that is sent again is told, with what went wrong; the last one of a call is not sent again.
+func TestRetriesAreTold(t *testing.T) {
+	t.Parallel()
+	var told []string
+	cfg := llm.Config{MaxTries: 3, OnRetry: func(r llm.Retry) {
+		if r.Wait < 0 {
+			t.Errorf("wait %v", r.Wait)
+		}
+		told = append(told, fmt.Sprintf("%s %d: %v", r.Op, r.Attempt, r.Err))
+	}}
+	inBubble(t, cfg, func(t *testing.T, c *llm.VLLM, srv *llmtest.Server) {
+		srv.Inject("/v1/chat/completions", llmtest.Status(429, "Retry-After", "1"), llmtest.Status(503), llmtest.Status(500))
+		if _, err := generateOp(t.Context(), c); err == nil {
+			t.Error("three failures in three tries are no failure")
+		}
+	})
+	if len(told) != 2 || !strings.HasPrefix(told[0], "generate 1: ") || !strings.Contains(told[0], "429") || !strings.HasPrefix(told[1], "generate 2: ") || !strings.Contains(told[1], "503") {
+		t.Errorf("told %q", told)
+	}
 }
 
 func TestHangingServerTimesOut(t *testing.T) {
