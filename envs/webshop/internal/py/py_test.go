@@ -66,7 +66,7 @@ func TestPretty(t *testing.T) {
 		{
 			Dict{{"text", strings.Repeat("word ", 20)}, {"a", []any{"tongue scraper", "tongue cleaner", "oral hygiene", "fresh breath", "oral care and more"}}},
 			"{'a': ['tongue scraper',\n       'tongue cleaner',\n       'oral hygiene',\n       'fresh breath',\n       'oral care and more'],\n" +
-				" 'text': 'word word word word word word word word word word word word word word '\n         'word word word word word word word '}",
+				" 'text': 'word word word word word word word word word word word word word '\n         'word word word word word word word '}",
 		},
 		{strings.Repeat("long ", 18), "('long long long long long long long long long long long long long long long '\n 'long long long ')"},
 		{[]any{strings.Repeat("x", 90)}, "['" + strings.Repeat("x", 90) + "']"},
