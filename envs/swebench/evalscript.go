@@ -99,9 +99,8 @@ func restoreAssets(lines []string, assets []Asset) []string {
 
 // shellQuote quotes what is not plain to a shell, as Python's shlex.quote does.
 func shellQuote(s string) string {
-	plain := s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_@%+=:,./-", r))
-	}) < 0
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
+	plain := s != "" && strings.Trim(s, safe) == ""
 	if plain {
 		return s
 	}

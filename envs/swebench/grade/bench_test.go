@@ -44,7 +44,11 @@ func loadRecorded(tb testing.TB, data *swebench.Dataset, name string) []recorded
 		if errors.Is(err, io.EOF) {
 			return all
 		}
-		var line struct{ Instance_id, Log, Format string } //nolint:revive // as in the file
+		var line struct {
+			InstanceID string `json:"instance_id"`
+			Log        string `json:"log"`
+			Format     string `json:"format"`
+		}
 		if err := json.Unmarshal(text, &line); err != nil {
 			tb.Fatal(err)
 		}
@@ -52,7 +56,7 @@ func loadRecorded(tb testing.TB, data *swebench.Dataset, name string) []recorded
 		if err != nil {
 			tb.Fatal(err)
 		}
-		all = append(all, recorded{data.Get(line.Instance_id).Grading(), grade.Options{Format: format}, contents[line.Log]})
+		all = append(all, recorded{data.Get(line.InstanceID).Grading(), grade.Options{Format: format}, contents[line.Log]})
 	}
 }
 

@@ -23,7 +23,8 @@ var signatures = []signature{
 	{Infra{"browser_launch_failed", true}, []string{"Failed to launch", "Failed to connect to the bus"}, nil},
 	{Infra{"display_unavailable", true}, []string{"cannot open display", "Missing X server", "unable to open X display"}, nil},
 	{
-		Infra{"out_of_memory", true}, []string{"Cannot allocate memory", "OutOfMemoryError", "Killed"},
+		Infra{"out_of_memory", true},
+		[]string{"Cannot allocate memory", "OutOfMemoryError", "Killed"},
 		regexp.MustCompile(`(?m)Cannot allocate memory|OutOfMemoryError|^Killed$`),
 	},
 	{Infra{"container_unavailable", true}, []string{"Error response from daemon", "Cannot connect to the Docker daemon"}, nil},

@@ -87,8 +87,14 @@ func TestPatternClasses(t *testing.T) {
 		py, text string
 		want     bool
 	}{
-		{`^\d+$`, "12٣", true}, {`^\d+$`, "²", false}, {`^\w+$`, "aé_²9", true}, {`^\w$`, "-", false},
-		{`^[\d\.]+$`, "1.2", true}, {`^\.$`, ".", true}, {`^\.$`, "a", false}, {`^\[\w\]$`, "[a]", true},
+		{`^\d+$`, "12٣", true},
+		{`^\d+$`, "²", false},
+		{`^\w+$`, "aé_²9", true},
+		{`^\w$`, "-", false},
+		{`^[\d\.]+$`, "1.2", true},
+		{`^\.$`, ".", true},
+		{`^\.$`, "a", false},
+		{`^\[\w\]$`, "[a]", true},
 	} {
 		if got := pattern(tt.py).MatchString(tt.text); got != tt.want {
 			t.Errorf("%s on %q: %v", tt.py, tt.text, got)
