@@ -95,7 +95,7 @@ type plan struct {
 }
 
 // makeRun writes a run with tokens of the toy model; every second sample is won.
-func makeRun(t *testing.T, p plan) (*store.Store, store.Run) {
+func makeRun(t testing.TB, p plan) (*store.Store, store.Run) {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var mu sync.Mutex
@@ -131,7 +131,7 @@ func makeRun(t *testing.T, p plan) (*store.Store, store.Run) {
 	return db, run
 }
 
-func record(t *testing.T, db *store.Store, run store.Run, ref harness.EpisodeRef, p plan) {
+func record(t testing.TB, db *store.Store, run store.Run, ref harness.EpisodeRef, p plan) {
 	t.Helper()
 	rec := db.Recorder(run.ID)
 	attempt, _, err := rec.Begin(t.Context(), ref)
