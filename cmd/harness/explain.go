@@ -245,8 +245,11 @@ func (c *explainCommand) print(p savedPass, e *explained) error {
 		fmt.Fprintf(w, "  A·factor = %.8g·%.8g = %.8g\n", e.BaseAdvantage(), e.Factor(), a)
 	}
 	if p.cfg.Token != credit.TokenNone {
-		fmt.Fprintf(w, "  λ = %g·max(0, 1 − %d/%d) = %g;  weighted token: %.8g·(%g + %g·w)\n",
-			p.cfg.SERL.Lambda, p.cfg.Update, p.cfg.SERL.DecaySteps, e.Lambda, a, 1-e.Lambda, e.Lambda)
+		schedule := fmt.Sprintf("%g at every update", p.cfg.SERL.Lambda)
+		if k := p.cfg.SERL.DecaySteps; k > 0 {
+			schedule = fmt.Sprintf("%g·max(0, 1 − %d/%d) = %.6g", p.cfg.SERL.Lambda, p.cfg.Update, k, e.Lambda)
+		}
+		fmt.Fprintf(w, "  λ = %s;  weighted token: %.8g·(%.6g + %.6g·w)\n", schedule, a, 1-e.Lambda, e.Lambda)
 	}
 	return c.tokens(p, e)
 }
