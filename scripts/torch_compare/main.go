@@ -9,6 +9,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/binary"
 	"encoding/json"
@@ -175,7 +176,7 @@ func torch(python string, b *batch, passes int) (_ *answer, err error) {
 			return nil, err
 		}
 	}
-	cmd := exec.Command(python, "-W", "ignore", "-", dir, strconv.Itoa(b.rows), strconv.Itoa(b.tokens), strconv.Itoa(passes))
+	cmd := exec.CommandContext(context.Background(), python, "-W", "ignore", "-", dir, strconv.Itoa(b.rows), strconv.Itoa(b.tokens), strconv.Itoa(passes))
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(script), os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
