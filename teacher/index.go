@@ -143,7 +143,7 @@ func (t *trajectory) sort() {
 // order of first appearance; nil where there is none.
 func (x *index) successFor(r *record) *trajectory {
 	for _, t := range x.groups[r.row.Group] {
-		if t.success && !(x.cfg.ExcludeOwn && t == r.trajectory) {
+		if t.success && (!x.cfg.ExcludeOwn || t != r.trajectory) {
 			return t
 		}
 	}

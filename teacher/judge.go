@@ -19,7 +19,7 @@ import (
 	"github.com/hindsightrl/harness/llm"
 )
 
-// ErrNoJudgement: a judge answered with nothing, or with a word that says nothing. That is not a judgement.
+// ErrNoJudgement says that a judge answered with nothing, or with a word that says nothing. That is not a judgement.
 var ErrNoJudgement = errors.New("no judgement")
 
 // JudgeModel is a model that judges.

@@ -12,7 +12,7 @@ import (
 	"github.com/hindsightrl/harness/llm"
 )
 
-// ErrSelfCheck: with an empty context, the teacher does not give the student's own numbers. Scores of
+// ErrSelfCheck says that with an empty context the teacher does not give the student's own numbers. Scores of
 // such a teacher would measure something else than the context.
 var ErrSelfCheck = errors.New("self-check failed")
 

@@ -55,8 +55,11 @@ func TestCutMiddleKeepsBothEnds(t *testing.T) {
 		want  string
 		cut   int
 	}{
-		{"abcdef", 0, "abcdef", 0}, {"abcdef", 6, "abcdef", 0}, {"日本語日本語", 6, "日本語日本語", 0},
-		{"abcdef", 3, "ab (… 3 characters left out …) f", 3}, {"日本語日本", 2, "日 (… 3 characters left out …) 本", 3},
+		{"abcdef", 0, "abcdef", 0},
+		{"abcdef", 6, "abcdef", 0},
+		{"日本語日本語", 6, "日本語日本語", 0},
+		{"abcdef", 3, "ab (… 3 characters left out …) f", 3},
+		{"日本語日本", 2, "日 (… 3 characters left out …) 本", 3},
 	} {
 		if got, cut := w.cutMiddle(c.s, c.limit); got != c.want || cut != c.cut || !utf8.ValidString(got) {
 			t.Errorf("%q to %d: got %q and %d", c.s, c.limit, got, cut)
