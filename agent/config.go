@@ -81,12 +81,12 @@ type Retry struct {
 type Retries map[harness.FailureKind]Retry
 
 // DefaultRetries starts over in a fresh environment where one broke, and repeats calls to a model
-// server for some minutes before it gives an attempt up. Other kinds are final: the same try would
+// server for some minutes (a model that is loaded again takes as long) before it gives an attempt up. Other kinds are final: the same try would
 // fail the same way.
 func DefaultRetries() Retries {
 	return Retries{
 		harness.FailEnv:    {Attempts: 3, Calls: 1, Wait: 100 * time.Millisecond, MaxWait: 10 * time.Second},
-		harness.FailServer: {Attempts: 2, Calls: 4, Wait: time.Second, MaxWait: time.Minute},
+		harness.FailServer: {Attempts: 2, Calls: 8, Wait: time.Second, MaxWait: time.Minute},
 	}
 }
 

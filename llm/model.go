@@ -8,12 +8,13 @@ import (
 
 // ModelInfo describes a model that runs in this process.
 type ModelInfo struct {
-	Name          string // what a request's "model" field says
-	Engine        string // "refmodel", "llama.cpp", …
-	Version       string // engine and weights: changes whenever answers could
-	VocabSize     int
-	ContextLength int   // tokens, prompt and response together; 0 = unbounded
-	BOS, EOS      int32 // -1 = none
+	Name          string `json:"name"`    // what a request's "model" field says
+	Engine        string `json:"engine"`  // "refmodel", "llama.cpp", …
+	Version       string `json:"version"` // engine and weights: changes whenever answers could
+	VocabSize     int    `json:"vocab_size"`
+	ContextLength int    `json:"context_length"` // tokens, prompt and response together; 0 = unbounded
+	BOS           int32  `json:"bos"`            // -1 = none
+	EOS           int32  `json:"eos"`            // -1 = none
 }
 
 // StreamRequest asks a local model for one response to Prompt.

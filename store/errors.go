@@ -52,7 +52,7 @@ var conditions = map[sqlite3.ErrNo]struct {
 	sqlite3.ErrCantOpen: {ErrReadOnly, "check that the folder exists and that this user may read and write the file and its folder"},
 	sqlite3.ErrProtocol: {ErrReadOnly, "copy the ledger and its -wal file to a folder that this user can write: its latest rows are in the log"},
 	sqlite3.ErrFull:     {ErrDiskFull, "free disk space, then resume the run: everything committed so far is safe"},
-	sqlite3.ErrCorrupt:  {ErrDamaged, "stop writing, copy the file, and run `harness db check` on the copy; restore a backup or `sqlite3 FILE .recover`"},
+	sqlite3.ErrCorrupt:  {ErrDamaged, "stop writing and keep the file; restore a backup, or save what can be read: sqlite3 FILE .recover | sqlite3 saved.db"},
 	sqlite3.ErrIoErr:    {ErrIO, "check the disk and the mount, then resume the run: everything committed so far is safe"},
 }
 

@@ -262,11 +262,20 @@ func (c *rolloutCommand) panel(ctx context.Context, suite harness.Suite) (harnes
 		if panel, err = readPanel(c.panelPath); err == nil {
 			err = c.checkTasks(ctx, suite, firstTasks(panel.Tasks, c.tasks))
 		}
-	} else {
-		panel, err = c.source.panel(ctx, suite)
+	} else if panel, err = c.source.panel(ctx, suite); err == nil {
+		err = c.tellLeftOut(ctx, suite)
 	}
 	panel.Tasks = firstTasks(panel.Tasks, c.tasks)
 	return panel, err
+}
+
+// tellLeftOut says how many trials of the data are not in the panel, because nobody can play them.
+func (c *rolloutCommand) tellLeftOut(ctx context.Context, suite harness.Suite) error {
+	n, first, err := c.source.leftOut(ctx, suite)
+	if n > 0 {
+		fmt.Fprintf(c.g.stderr, "%s of the data left out, the first being %s\n", plural(n, "trial"), firstLine(first))
+	}
+	return err
 }
 
 // runConfig is every setting that decides what the run does, by flag name.

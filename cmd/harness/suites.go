@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -91,6 +92,19 @@ func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Pan
 		name = "embedded-" + name
 	}
 	return harness.Panel{Name: name, Tasks: slices.Clone(tasks)}, nil
+}
+
+// leftOut counts the trials of the chosen split that cannot be played; first tells about one of them.
+func (s *envSource) leftOut(ctx context.Context, suite harness.Suite) (n int, first string, err error) {
+	games, ok := suite.(*alfworld.Suite)
+	if !ok {
+		return 0, "", nil
+	}
+	skipped, err := games.Skipped(ctx, cmp.Or(s.split, defaultSplit))
+	if err != nil || len(skipped) == 0 {
+		return 0, "", err
+	}
+	return len(skipped), fmt.Sprintf("%s: %v", skipped[0].ID, skipped[0].Reason), nil
 }
 
 // noTasks says why a split has nothing to play, with the first reason where the suite gives reasons.

@@ -121,10 +121,21 @@ func (c *rolloutCommand) remarks(s runSummary) {
 		fmt.Fprintf(c.g.stderr, "model: %s, %d failed, %d requests sent again; latency median %s, 95%% %s, slowest %s; up to %d at once, %.0f tokens/s\n",
 			plural(int(m.Calls), "call"), m.Failures, m.Retries, short(m.P50), short(m.P95), short(m.Max), m.MaxInFlight, m.TokensPerSecond())
 	}
+	if n := failedForGood(s); n > 0 {
+		fmt.Fprintf(c.g.stderr, "try %s again:  harness rollout --db %s --resume %s --retry-failed\n", plural(n, "failed episode"), c.db, s.Run.Name)
+	}
 	if len(s.Failures) > 0 {
 		fmt.Fprintf(c.g.stderr, "what failed:  harness runs %s --events --db %s\n", s.Run.Name, c.db)
 	}
 	fmt.Fprintf(c.g.stderr, "look inside:  harness runs %s --db %s;  harness show EPISODE --db %s\n", s.Run.Name, c.db, c.db)
+}
+
+func failedForGood(s runSummary) int {
+	n := 0
+	for _, r := range s.Rows {
+		n += r.Failed
+	}
+	return n
 }
 
 // short prints a latency with three digits or so.
