@@ -35,32 +35,69 @@ const (
 	bytesPerPrompt = 2 * 4
 )
 
-// send writes a batch, one group at a time, so that what it keeps in memory is one group, under the
-// bound that all connections share.
+// send writes a batch, one group at a time, and reads the next one meanwhile: what it keeps in memory is
+// two groups at most, under the bound that all connections share.
 func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) error {
 	out, err := newEncoder(w, b.header, format)
 	if err != nil {
 		return err
 	}
-	for _, g := range b.lease.Groups {
-		if err := s.sendGroup(ctx, out, b, g); err != nil {
+	var next *loading
+	for i, g := range b.lease.Groups {
+		now := next
+		if now == nil {
+			n := s.weight(g)
+			if err := s.memory.Acquire(ctx, n); err != nil {
+				return err
+			}
+			now = s.load(ctx, b, g, n)
+		}
+		next = nil
+		// Read ahead where there is room: a group that waits for room while it holds some could wait for
+		// another that does the same.
+		if i+1 < len(b.lease.Groups) {
+			g := b.lease.Groups[i+1]
+			if n := s.weight(g); s.memory.TryAcquire(n) {
+				next = s.load(ctx, b, g, n)
+			}
+		}
+		<-now.done
+		err := now.err
+		if err == nil {
+			err = out.Write(now.rows)
+		}
+		s.memory.Release(now.weight)
+		if err != nil {
+			if next != nil {
+				<-next.done
+				s.memory.Release(next.weight)
+			}
 			return fmt.Errorf("send group %d: %w", g.Index, err)
 		}
 	}
 	return out.Close()
 }
 
-func (s *Server) sendGroup(ctx context.Context, out encoder, b batch, g harness.FeedGroup) error {
-	n := min(s.cfg.Memory, int64(g.Tokens)*bytesPerToken+int64(g.PromptTokens)*bytesPerPrompt)
-	if err := s.memory.Acquire(ctx, n); err != nil {
-		return err
-	}
-	defer s.memory.Release(n)
-	part, err := rows(ctx, s.cfg.Source, b.lease, &b.header.Pass, g.Index)
-	if err != nil {
-		return err
-	}
-	return out.Write(part)
+// weight is what a group counts against the bound on memory.
+func (s *Server) weight(g harness.FeedGroup) int64 {
+	return min(s.cfg.Memory, int64(g.Tokens)*bytesPerToken+int64(g.PromptTokens)*bytesPerPrompt)
+}
+
+// loading is a group that is being read.
+type loading struct {
+	done   chan struct{} // closed when rows or err is there
+	rows   []Row
+	err    error
+	weight int64
+}
+
+func (s *Server) load(ctx context.Context, b batch, g harness.FeedGroup, weight int64) *loading {
+	l := &loading{done: make(chan struct{}), weight: weight}
+	go func() {
+		defer close(l.done)
+		l.rows, l.err = rows(ctx, s.cfg.Source, b.lease, &b.header.Pass, g.Index)
+	}()
+	return l
 }
 
 // encoder writes the groups of one batch.
