@@ -106,7 +106,7 @@ type sourceRow struct {
 }
 
 func scanSource(scan func(...any) error) (r sourceRow, err error) {
-	err = scan(&r.attempt, &r.Step, &r.Index, &r.Valid, &r.CreditSource.Reward, &r.anchor, &r.nextAnchor, &r.next,
+	err = scan(&r.attempt, &r.Step, &r.Index, &r.Valid, &r.Reward, &r.anchor, &r.nextAnchor, &r.next,
 		&r.Tokens, &r.entropies, &r.entropyL, &r.entropyH)
 	return r, err
 }
