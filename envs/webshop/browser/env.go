@@ -26,8 +26,8 @@ type Env struct {
 
 	sheet   *sheet
 	address address
-	visited []string           // products, by id
-	taken   []string           // actions that the guide may have to take
+	visited []string // products, by id
+	taken   []string // actions that the guide may have to take
 	guide   guide
 	last    harness.Transition // the final answer, once the episode is over
 	broken  error              // why no step is possible any more

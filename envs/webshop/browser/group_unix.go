@@ -3,6 +3,7 @@
 package browser
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
 )
@@ -13,3 +14,6 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 
 // killGroup ends the browser and what it started.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // gone already is as good
+
+// isBroken reports a write to a pipe that nobody reads any more.
+func isBroken(err error) bool { return errors.Is(err, syscall.EPIPE) }

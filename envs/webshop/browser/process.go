@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"sync"
@@ -63,6 +64,7 @@ func launch(ctx context.Context, bin string, noSandbox bool, wait time.Duration)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("no answer within %v", wait))
 	defer cancel()
 	if err := p.connect(ctx); err != nil {
+		p.news(ctx, err)
 		err = cmp.Or(context.Cause(ctx), context.Cause(p.ctx), err)
 		p.kill(err)
 		<-p.done
@@ -140,6 +142,31 @@ func (p *process) bound(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(p.ctx, func() { cancel(context.Cause(p.ctx)) })
 	return ctx, func() { stop(); cancel(nil) }
+}
+
+// How long an error waits for its cause to be known: a page's end, and a browser's, whose pipe breaks
+// before its exit is noticed.
+const (
+	pageGrace    = 200 * time.Millisecond
+	browserGrace = 5 * time.Second
+)
+
+// news waits for the cause of an error of the protocol, which ends ctx. A pipe that broke is the end of
+// the browser whatever else happens.
+func (p *process) news(ctx context.Context, err error) {
+	broken := errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || isBroken(err)
+	grace := pageGrace
+	if broken {
+		grace = browserGrace
+	}
+	select {
+	case <-ctx.Done():
+	case <-p.ctx.Done():
+	case <-time.After(grace):
+		if broken {
+			p.kill(fmt.Errorf("the browser's pipe broke: %w", err))
+		}
+	}
 }
 
 // alive reports whether the browser has not ended.

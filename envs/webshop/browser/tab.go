@@ -92,17 +92,14 @@ func (t *tab) do(ctx context.Context, f func(context.Context) error) error {
 	if err == nil {
 		return nil
 	}
-	if inner.Err() == nil && t.ctx.Err() == nil {
-		// A pipe that broke is news of a death a moment before the cause is known.
-		select {
-		case <-t.ctx.Done():
-		case <-time.After(graceTime):
-		case <-inner.Done():
-		}
+	if inner.Err() == nil {
+		t.proc.news(inner, err)
 	}
 	switch cause := context.Cause(inner); {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case !t.proc.alive():
+		return context.Cause(t.proc.ctx)
 	case t.ctx.Err() != nil:
 		return context.Cause(t.ctx)
 	case cause != nil:
@@ -113,9 +110,6 @@ func (t *tab) do(ctx context.Context, f func(context.Context) error) error {
 	}
 	return err
 }
-
-// graceTime is how long an error waits for its cause.
-const graceTime = 200 * time.Millisecond
 
 // suspect ends a browser that gives no sign of life. One that does has a page that hangs: the tab ends.
 func (t *tab) suspect() {
