@@ -168,7 +168,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	defer policy.calls.attach(c.st.hard, db, run.ID)()
 	c.again = resumeCommand(cmd.Flags(), run.Name)
 	return c.drive(c.st.hard, db, run, agent.Config{
-		RunSeed: run.Seed, Suites: map[string]harness.Suite{suite.Name(): suite},
+		RunSeed: run.Seed, Suites: suitesOf(suite),
 		Policy: policy.Policy, Recorder: db.Recorder(run.ID), Templates: templates,
 		Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history), Conversation: c.converse,
 		Budget: c.budget, Log: c.g.log, Now: c.g.now,

@@ -32,7 +32,7 @@ type envSource struct {
 }
 
 func (s *envSource) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment, as listed by: harness env list")
+	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment, as listed by: harness env list; all mixes them")
 	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1, for WebShop the one that holds items_shuffle_1000.json, or a product file (default: the embedded games, the embedded shop)")
 	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report; of WebShop the first: val)")
 	s.shop.flags(cmd)
@@ -48,6 +48,8 @@ func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
 		return nil, err
 	}
 	switch s.env {
+	case mixedName:
+		return s.openMixed(ctx)
 	case alfworld.Name:
 		if s.data == "" {
 			return embedded.Suite(ctx)
@@ -73,6 +75,9 @@ func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
 
 // panel is the tasks of the chosen split.
 func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Panel, error) {
+	if m, ok := suite.(*mixedSuite); ok {
+		return s.mixedPanel(ctx, m)
+	}
 	if s.env == webshop.Name {
 		return s.shop.panel(ctx, suite, s.data, s.split)
 	}
