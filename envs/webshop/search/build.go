@@ -14,8 +14,11 @@ type Builder struct {
 	terms map[string]uint32
 	pool  sync.Pool // *worker
 
-	flat   []uint32 // for each document its distinct terms with their counts: id<<8 | count, or id<<8 | 0 and then the count
-	ends   []int    // of each document in flat
+	// For each document its distinct terms with their counts: id<<8 | count, or id<<8 | 0 and then the count.
+	// Blocks are freed while the index is made, so that both do not lie in memory at a time.
+	blocks [][]uint32
+	docs   []int    // documents in each block
+	counts []uint32 // of each document, entries
 	ids    []string
 	norms  []byte
 	tokens int64 // in all documents
@@ -39,6 +42,9 @@ type knownToken struct {
 // recentBits is the size of the table that is looked at before the map: a text's frequent words fit
 // into the processor's cache, all words do not.
 const recentBits = 13
+
+// blockSize is how many entries a block holds: 4 MiB.
+const blockSize = 1 << 20
 
 // stopWord marks a token without a term.
 const stopWord = math.MaxUint32
@@ -143,26 +149,40 @@ func (b *Builder) id(term []byte) uint32 {
 
 // Add appends a document under an id, by which ties are broken.
 func (b *Builder) Add(id string, d *Document) {
-	b.flat = append(b.flat, d.entries...)
-	b.ends = append(b.ends, len(b.flat))
+	last := len(b.blocks) - 1
+	if last < 0 || len(b.blocks[last])+len(d.entries) > cap(b.blocks[last]) {
+		b.blocks = append(b.blocks, make([]uint32, 0, max(blockSize, len(d.entries))))
+		b.docs = append(b.docs, 0)
+		last++
+	}
+	b.blocks[last] = append(b.blocks[last], d.entries...)
+	b.docs[last]++
+	b.counts = append(b.counts, uint32(len(d.entries)))
 	b.ids = append(b.ids, id)
 	b.norms = append(b.norms, lengthByte(d.length))
 	b.tokens += int64(d.length)
 }
 
-// each calls f for the terms of document i.
-func (b *Builder) each(i int, f func(id, count uint32)) {
-	start := 0
-	if i > 0 {
-		start = b.ends[i-1]
-	}
-	for k := start; k < b.ends[i]; k++ {
-		id, n := b.flat[k]>>8, b.flat[k]&0xff
-		if n == 0 {
-			k++
-			n = b.flat[k]
+// each calls f for the terms of all documents, in order. With free it drops what it has passed.
+func (b *Builder) each(free bool, f func(doc int, id, count uint32)) {
+	doc := 0
+	for k, block := range b.blocks {
+		for range b.docs[k] {
+			entries := block[:b.counts[doc]]
+			block = block[len(entries):]
+			for i := 0; i < len(entries); i++ {
+				id, n := entries[i]>>8, entries[i]&0xff
+				if n == 0 {
+					i++
+					n = entries[i]
+				}
+				f(doc, id, n)
+			}
+			doc++
 		}
-		f(id, n)
+		if free {
+			b.blocks[k] = nil
+		}
 	}
 }
 
@@ -172,29 +192,36 @@ func (b *Builder) Index() *Index {
 	x := &Index{terms: b.terms, norms: b.norms, docs: n, big: map[uint64]uint32{}}
 	x.shift = min(uint(32-bits.Len(uint(max(n, 1)))), 16)
 	x.starts = make([]uint32, len(b.terms)+1)
-	for i := range n {
-		b.each(i, func(id, _ uint32) { x.starts[id+1]++ })
-	}
+	b.each(false, func(_ int, id, _ uint32) { x.starts[id+1]++ })
 	for i := 1; i < len(x.starts); i++ {
 		x.starts[i] += x.starts[i-1]
 	}
 	x.postings = make([]uint32, x.starts[len(x.starts)-1])
 	at := slices.Clone(x.starts)
 	limit := uint32(1)<<x.shift - 1
-	for i := range n {
-		b.each(i, func(id, count uint32) {
-			if count >= limit {
-				x.big[uint64(id)<<32|uint64(i)] = count
-				count = limit
-			}
-			x.postings[at[id]] = uint32(i)<<x.shift | count
-			at[id]++
-		})
-	}
+	b.each(true, func(doc int, id, count uint32) {
+		if count >= limit {
+			x.big[uint64(id)<<32|uint64(doc)] = count
+			count = limit
+		}
+		x.postings[at[id]] = uint32(doc)<<x.shift | count
+		at[id]++
+	})
 	x.rank(b.ids)
 	x.weigh(b.tokens)
-	b.flat, b.ends, b.terms, b.ids = nil, nil, nil, nil
+	x.bound()
+	*b = Builder{}
 	return x
+}
+
+// bound finds, for each term, the largest share of its weight that any document gets.
+func (x *Index) bound() {
+	x.most = make([]float32, len(x.terms))
+	for id := range x.most {
+		for _, p := range x.postings[x.starts[id]:x.starts[id+1]] {
+			x.most[id] = max(x.most[id], x.factor(uint32(id), p))
+		}
+	}
 }
 
 // rank numbers documents by id, for ties.

@@ -106,25 +106,12 @@ func classOf(r rune) class {
 	if c, ok := single[r]; ok {
 		return c
 	}
+	if c, ok := scriptClass(r); ok {
+		return c
+	}
 	switch {
 	case 0x2c2 <= r && r <= 0x2c5, 0x2d2 <= r && r <= 0x2d6, 0x2e5 <= r && r <= 0x2eb, 0x2ef <= r && r <= 0x2ff, 0xa708 <= r && r <= 0xa716:
 		return letter
-	case 0x3031 <= r && r <= 0x3035:
-		return katakana
-	case 0x1f1e6 <= r && r <= 0x1f1ff:
-		return regional
-	case unicode.In(r, complexScripts...) && !unicode.Is(unicode.Nd, r):
-		return complexContext
-	case 0x1f3fb <= r && r <= 0x1f3ff, unicode.In(r, unicode.Mn, unicode.Me, unicode.Mc, unicode.Cf, unicode.Other_Grapheme_Extend):
-		return extend
-	case unicode.Is(unicode.Han, r):
-		return ideograph
-	case unicode.Is(unicode.Hiragana, r):
-		return hiragana
-	case unicode.Is(unicode.Katakana, r):
-		return katakana
-	case unicode.Is(unicode.Hebrew, r) && unicode.Is(unicode.Lo, r):
-		return hebrew
 	case unicode.Is(unicode.Nd, r), r == 0x66b:
 		return numeric
 	case unicode.Is(unicode.Pc, r):
@@ -135,4 +122,27 @@ func classOf(r rune) class {
 		return letter
 	}
 	return other
+}
+
+// scriptClass is the role of a character by its script, or as part of the one before it.
+func scriptClass(r rune) (class, bool) {
+	switch {
+	case 0x3031 <= r && r <= 0x3035:
+		return katakana, true
+	case 0x1f1e6 <= r && r <= 0x1f1ff:
+		return regional, true
+	case unicode.In(r, complexScripts...) && !unicode.Is(unicode.Nd, r):
+		return complexContext, true
+	case 0x1f3fb <= r && r <= 0x1f3ff, unicode.In(r, unicode.Mn, unicode.Me, unicode.Mc, unicode.Cf, unicode.Other_Grapheme_Extend):
+		return extend, true
+	case unicode.Is(unicode.Han, r):
+		return ideograph, true
+	case unicode.Is(unicode.Hiragana, r):
+		return hiragana, true
+	case unicode.Is(unicode.Katakana, r):
+		return katakana, true
+	case unicode.Is(unicode.Hebrew, r) && unicode.Is(unicode.Lo, r):
+		return hebrew, true
+	}
+	return other, false
 }

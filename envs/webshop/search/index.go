@@ -43,8 +43,9 @@ type Index struct {
 	big      map[uint64]uint32
 	shift    uint
 	docs     int
-	norms    []byte  // of each document, its length
-	byID     []int32 // each document's rank by id
+	norms    []byte    // of each document, its length
+	byID     []int32   // each document's rank by id
+	most     []float32 // of each term, the largest factor; see factor
 	cache    [256]float32
 	pool     sync.Pool // *scratch
 }
@@ -140,20 +141,25 @@ func (x *Index) parse(s *scratch, query string) {
 		t := &s.query[i]
 		df := float64(len(t.postings))
 		t.weight = t.count * float32(math.Log(1+(float64(x.docs)-df+0.5)/(df+0.5)))
-		t.most = float64(t.weight)
+		t.most = float64(t.weight - t.weight/(1+x.most[t.id]))
 	}
-	// Rare terms first: they decide, common ones then add to few.
-	slices.SortStableFunc(s.query, func(a, b queryTerm) int { return cmp.Compare(b.weight, a.weight) })
+	// Terms that can add much first: they decide, the others then add to few.
+	slices.SortStableFunc(s.query, func(a, b queryTerm) int { return cmp.Compare(b.most, a.most) })
+}
+
+// factor is what a posting's share grows with: the count over the normalised length.
+func (x *Index) factor(id, posting uint32) float32 {
+	doc := posting >> x.shift
+	count := posting & (1<<x.shift - 1)
+	if count == 1<<x.shift-1 {
+		count = x.big[uint64(id)<<32|uint64(doc)]
+	}
+	return float32(count) * x.cache[x.norms[doc]]
 }
 
 // part is one term's share of a document's score, in Lucene's arithmetic.
 func (x *Index) part(t *queryTerm, posting uint32) float64 {
-	doc := posting >> x.shift
-	count := posting & (1<<x.shift - 1)
-	if count == 1<<x.shift-1 {
-		count = x.big[uint64(t.id)<<32|uint64(doc)]
-	}
-	return float64(t.weight - t.weight/(1+float32(count)*x.cache[x.norms[doc]]))
+	return float64(t.weight - t.weight/(1+x.factor(t.id, posting)))
 }
 
 // score fills the heap with the k best. Documents are taken window by window; within one, terms in

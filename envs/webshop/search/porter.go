@@ -128,7 +128,7 @@ func (s *stemmer[T]) step1() {
 		}
 		return
 	}
-	if !(s.ends("ed") || s.ends("ing")) || !s.vowelInStem() {
+	if !s.ends("ed") && !s.ends("ing") || !s.vowelInStem() {
 		return
 	}
 	s.k = s.j
