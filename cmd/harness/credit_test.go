@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -227,10 +226,7 @@ func TestKilledCreditLeavesNothingOrAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
 	db := filepath.Join(dir, "l.db")
-	bin, err := exec.LookPath("harness") // TestMain puts the test binary there under this name
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := harnessPath(t)
 	scoredRun(t, db)
 	began := time.Now()
 	mustRun(t, "credit", "--db", db, "--score", "1", "--update", "0")

@@ -27,7 +27,7 @@ func TestFeedSurvivesKillsOfEitherSide(t *testing.T) {
 	if testing.Short() {
 		kills = 12
 	}
-	bin := buildHarness(t)
+	bin := harnessPath(t)
 	db := filepath.Join(t.TempDir(), "feed.db")
 	for _, args := range [][]string{
 		{"rollout", "--db", db, "--name", "run", "--policy", "refmodel", "--group", "2", "--tasks", "24", "--max-steps", "3", "--quiet"},
