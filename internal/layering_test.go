@@ -45,8 +45,12 @@ var layers = []layer{
 		},
 	},
 	{
-		folder: "envs/swebench", own: []string{".", "internal", "envs/swebench"},
+		folder: "envs/swebench", own: []string{".", "internal", "envs/internal", "envs/swebench"},
 		others: []string{"golang.org/x/sync", "github.com/parquet-go/parquet-go", "github.com/ulikunitz/xz"},
+	},
+	{
+		folder: "envs/internal", own: []string{".", "internal"},
+		others: []string{"golang.org/x/sync", "github.com/docker/docker", "github.com/containerd/errdefs"},
 	},
 	{folder: "envs/envtest", own: []string{".", "internal"}, others: []string{"github.com/google/go-cmp"}},
 	{

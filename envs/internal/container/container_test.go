@@ -1,0 +1,390 @@
+package container_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/client"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/internal/errext"
+)
+
+// engine opens the daemon for one test, as an owner of its own, and removes what the test leaves.
+func engine(t *testing.T) *container.Engine {
+	t.Helper()
+	owner := fmt.Sprintf("test-%d-%s", os.Getpid(), strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")))
+	e, err := container.Open(t.Context(), container.Config{Owner: owner, Run: "run"})
+	if errors.Is(err, container.ErrNoDaemon) {
+		t.Skip("no Docker daemon answers: start one, or set DOCKER_HOST, to test containers")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := e.Reap(context.WithoutCancel(t.Context()), func(string) bool { return false }); err != nil {
+			t.Error(err)
+		}
+		e.Close()
+	})
+	return e
+}
+
+const testImage = "hindsight-test-base:1"
+
+var importOnce = sync.OnceValue(func() error {
+	api, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	root, err := hostRoot()
+	if err != nil {
+		return err
+	}
+	r, err := api.ImageImport(context.Background(), image.ImportSource{Source: root, SourceName: "-"}, testImage, image.ImportOptions{})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = new(bytes.Buffer).ReadFrom(r)
+	return err
+})
+
+// hostRoot packs a few programs of this machine, and the libraries that they load, as a root folder: an
+// image that needs no registry.
+func hostRoot() (*bytes.Buffer, error) {
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	seen := map[string]bool{}
+	folder := func(dir string) error {
+		if seen[dir] || dir == "/" {
+			return nil
+		}
+		seen[dir] = true
+		return tw.WriteHeader(&tar.Header{Name: strings.TrimPrefix(dir, "/") + "/", Mode: 0o755, Typeflag: tar.TypeDir})
+	}
+	add := func(name, from string) error {
+		content, err := os.ReadFile(from)
+		if err != nil || seen[name] {
+			return err
+		}
+		seen[name] = true
+		if err := errors.Join(folder(filepath.Dir(filepath.Dir(name))), folder(filepath.Dir(name))); err != nil {
+			return err
+		}
+		if err := tw.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+			return err
+		}
+		_, err = tw.Write(content)
+		return err
+	}
+	for _, dir := range []string{"tmp", "testbed", "dev", "proc", "sys", "etc"} {
+		if err := tw.WriteHeader(&tar.Header{Name: dir + "/", Mode: 0o777, Typeflag: tar.TypeDir}); err != nil {
+			return nil, err
+		}
+	}
+	library := regexp.MustCompile(`/[^ )]+`)
+	for _, name := range []string{"sh", "sleep", "cat", "ls", "setsid", "head", "yes", "id", "seq", "true"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return nil, err
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, err
+		}
+		if err := add("/bin/"+name, path); err != nil {
+			return nil, err
+		}
+		libraries, _ := exec.Command("ldd", path).Output() // a static program has none
+		for _, lib := range library.FindAllString(string(libraries), -1) {
+			if err := add(lib, lib); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &buf, tw.Close()
+}
+
+func start(t *testing.T, e *container.Engine, spec container.Spec) *container.Container {
+	t.Helper()
+	if err := importOnce(); err != nil {
+		t.Fatalf("make the test image: %v", err)
+	}
+	spec.Image = testImage
+	c, err := e.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func sh(script string) container.Command {
+	return container.Command{Args: []string{"sh", "-c", script}}
+}
+
+func run(t *testing.T, c *container.Container, cmd container.Command) container.Result {
+	t.Helper()
+	res, err := c.Exec(t.Context(), cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func TestExec(t *testing.T) {
+	t.Parallel()
+	c := start(t, engine(t), container.Spec{WorkDir: "/testbed", Env: []string{"A=1"}})
+	tests := []struct {
+		name, out string
+		code      int
+		cmd       container.Command
+	}{
+		{"both streams in order", "1\n2\n3\n4\n", 0, sh("echo 1; echo 2 >&2; echo 3; echo 4 >&2")},
+		{"exit code", "", 3, sh("exit 3")},
+		{"killed by itself", "", 137, sh("kill -KILL $$")},
+		{"no such program", "sh: 1: exec: nothing: not found\n", 127, container.Command{Args: []string{"nothing"}}},
+		{"arguments are not read by a shell", "a  b;$A\n", 0, container.Command{Args: []string{"sh", "-c", `echo "$1"`, "x", "a  b;$A"}}},
+		{"folder and environment", "/tmp 1 2\n", 0, container.Command{Args: []string{"sh", "-c", "echo $PWD $A $B"}, Dir: "/tmp", Env: []string{"B=2"}}},
+		{"the container's folder", "/testbed\n", 0, sh("echo $PWD")},
+	}
+	for _, tt := range tests {
+		res := run(t, c, tt.cmd)
+		if string(res.Output) != tt.out && tt.code != 127 || res.ExitCode != tt.code || res.TimedOut || res.Dropped != 0 {
+			t.Errorf("%s: %+v %q", tt.name, res, res.Output)
+		}
+	}
+	if _, err := c.Exec(t.Context(), container.Command{}); err == nil {
+		t.Error("no command was run")
+	}
+}
+
+func TestDefaultsAreStrict(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	status := "while read k v; do case $k in CapEff:|CapBnd:|NoNewPrivs:) echo $k $v;; esac; done < /proc/self/status; ls /sys/class/net"
+	strict := start(t, e, container.Spec{})
+	if got := string(run(t, strict, sh(status)).Output); got != "CapEff: 0000000000000000\nCapBnd: 0000000000000000\nNoNewPrivs: 1\nlo\n" {
+		t.Errorf("strict: %q", got)
+	}
+	if len(strict.Relaxed) != 0 {
+		t.Errorf("relaxed: %q", strict.Relaxed)
+	}
+	relaxed := start(t, e, container.Spec{Relax: container.Relax{Capabilities: []string{"SYS_ADMIN", "CHOWN"}, Privileges: true, Unlimited: true}})
+	if got := string(run(t, relaxed, sh(status)).Output); !strings.Contains(got, "NoNewPrivs: 0") || strings.Contains(got, "CapEff: 0000000000000000") {
+		t.Errorf("relaxed: %q", got)
+	}
+	if diff := cmp.Diff([]string{"capability=CHOWN", "capability=SYS_ADMIN", "new-privileges", "unlimited"}, relaxed.Relaxed); diff != "" {
+		t.Errorf("the record (-want +got):\n%s", diff)
+	}
+}
+
+// others lists the processes beside the first, its sleep, and the listing itself.
+func others(t *testing.T, c *container.Container) string {
+	t.Helper()
+	script := `for p in /proc/[0-9]*; do [ $p = /proc/1 ] || [ $p = /proc/$$ ] || { read -r a < $p/comm; [ "$a" = sleep ] && [ "$(cat $p/cmdline)" = "" ] || echo $a; }; done 2>/dev/null`
+	return strings.ReplaceAll(string(run(t, c, sh(script)).Output), "\n", " ")
+}
+
+func TestTimeoutsEndEveryProcess(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"ignores signals":   "trap '' TERM INT HUP; echo on; while :; do sleep 1; done",
+		"sessions":          "echo on; for i in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 4242' & done; sleep 4242",
+		"orphans":           "echo on; (setsid sh -c 'sleep 4242 & sleep 4242' & ) ; sleep 4242",
+		"forks forever":     "echo on; f() { f | f & }; f; sleep 4242",
+		"writes forever":    "echo on; yes",
+		"closes its output": "echo on; exec >/dev/null 2>&1; sleep 4242",
+	}
+	for name, script := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, engine(t), container.Spec{Limits: container.Limits{Processes: 200}})
+			cmd := sh(script)
+			cmd.Timeout, cmd.MaxOutput = time.Second, 1000
+			res, err := c.Exec(t.Context(), cmd)
+			if errors.Is(err, container.ErrDied) && name == "forks forever" {
+				return // nothing could be started in it any more: it was ended as a whole
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !res.TimedOut || res.ExitCode != -1 || !strings.HasPrefix(string(res.Output), "on\n") || len(res.Output) > 1000 {
+				t.Errorf("%+v", res)
+			}
+			if got := others(t, c); strings.Contains(got, "yes") || strings.Count(got, "sleep") > 1 {
+				t.Errorf("left: %s", got)
+			}
+			if got := run(t, c, sh("echo alive")); string(got.Output) != "alive\n" {
+				t.Errorf("afterwards: %+v", got)
+			}
+		})
+	}
+}
+
+func TestCancellationEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	c := start(t, engine(t), container.Spec{})
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := c.Exec(ctx, sh("sleep 4242")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if got := others(t, c); strings.Count(got, "sleep") > 1 {
+		t.Errorf("left: %s", got)
+	}
+}
+
+func TestOutputIsCapped(t *testing.T) {
+	t.Parallel()
+	c := start(t, engine(t), container.Spec{})
+	cmd := sh("seq 1 100000")
+	cmd.MaxOutput = 100
+	res := run(t, c, cmd)
+	if len(res.Output) != 50 || len(res.Tail) != 50 || !strings.HasPrefix(string(res.Output), "1\n2\n") || !strings.HasSuffix(string(res.Tail), "\n100000\n") {
+		t.Errorf("%q … %q", res.Output, res.Tail)
+	}
+	if res.Dropped != 588895-100 {
+		t.Errorf("%d dropped", res.Dropped)
+	}
+}
+
+func TestAContainerThatDies(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	c := start(t, e, container.Spec{})
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		if _, err := e.Reap(context.WithoutCancel(t.Context()), func(string) bool { return false }); err != nil {
+			t.Error(err)
+		}
+	}()
+	_, err := c.Exec(t.Context(), sh("sleep 4242"))
+	if !errors.Is(err, container.ErrDied) || harness.KindOf(err) != harness.FailEnv {
+		t.Errorf("while a command runs: %v", err)
+	}
+	if _, err := c.Exec(t.Context(), sh("true")); !errors.Is(err, container.ErrDied) {
+		t.Errorf("before a command: %v", err)
+	}
+	if _, err := c.ReadFile(t.Context(), "/etc/x", 1); !errors.Is(err, container.ErrDied) {
+		t.Errorf("read: %v", err)
+	}
+	if err := c.Remove(t.Context()); err != nil {
+		t.Errorf("removed again: %v", err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	c := start(t, engine(t), container.Spec{})
+	content := bytes.Repeat([]byte("é\x00\r\n"), 100_000)
+	if err := c.WriteFile(t.Context(), "/tmp/patch.diff", content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.ReadFile(t.Context(), "/tmp/patch.diff", 1<<20); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	if _, err := c.ReadFile(t.Context(), "/tmp/patch.diff", 10); err == nil {
+		t.Error("a file above the limit was read")
+	}
+	if _, err := c.ReadFile(t.Context(), "/tmp", 1<<20); err == nil {
+		t.Error("a folder was read")
+	}
+	if _, err := c.ReadFile(t.Context(), "/tmp/absent", 1); !errors.Is(err, container.ErrNoFile) {
+		t.Errorf("an absent file: %v", err)
+	}
+	if err := c.WriteFile(t.Context(), "/absent/x", nil, 0o644); harness.KindOf(err) != harness.FailEnv {
+		t.Errorf("an absent folder: %v", err)
+	}
+}
+
+func TestReapRemovesDeadRunsOnly(t *testing.T) {
+	t.Parallel()
+	first := engine(t)
+	c := start(t, first, container.Spec{})
+	if n, err := first.Reap(t.Context(), func(run string) bool { return run == "run" }); err != nil || n != 0 {
+		t.Errorf("a live run: %d, %v", n, err)
+	}
+	other, err := container.Open(t.Context(), container.Config{Owner: "test-somebody-else", Run: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if n, err := other.Reap(t.Context(), func(string) bool { return false }); err != nil || n != 0 {
+		t.Errorf("another owner: %d, %v", n, err)
+	}
+	run(t, c, sh("true"))
+	if n, err := first.Reap(t.Context(), func(string) bool { return false }); err != nil || n != 1 {
+		t.Errorf("a dead run: %d, %v", n, err)
+	}
+}
+
+func TestNamesAreTakenOver(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	name := fmt.Sprintf("hindsight-test-%d", os.Getpid())
+	ghost := start(t, e, container.Spec{Name: name})
+	c := start(t, e, container.Spec{Name: name})
+	if _, err := ghost.Exec(t.Context(), sh("true")); !errors.Is(err, container.ErrDied) {
+		t.Errorf("the ghost: %v", err)
+	}
+	run(t, c, sh("true"))
+	other, err := container.Open(t.Context(), container.Config{Owner: "test-somebody-else", Run: "run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Start(t.Context(), container.Spec{Image: testImage, Name: name}); err == nil || !strings.Contains(err.Error(), "another owner") {
+		t.Errorf("somebody else's name: %v", err)
+	}
+}
+
+func TestImages(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	start(t, e, container.Spec{})
+	if got, err := e.Find(t.Context(), []string{"hindsight-absent:1", testImage}); err != nil || got != testImage {
+		t.Errorf("%q, %v", got, err)
+	}
+	_, err := e.Find(t.Context(), []string{"127.0.0.1:1/hindsight-absent:1"})
+	var f *harness.Failure
+	if !errors.Is(err, container.ErrNoImage) || !errors.As(err, &f) || f.Retryable || errext.Hint(err) == "" {
+		t.Errorf("absent: %v", err)
+	}
+	if _, err := e.Start(t.Context(), container.Spec{Image: "hindsight-absent:1"}); !errors.Is(err, container.ErrNoImage) {
+		t.Errorf("started: %v", err)
+	}
+	for _, bad := range []container.Spec{{}, {Image: "x", Limits: container.Limits{Memory: -1}}} {
+		if _, err := e.Start(t.Context(), bad); err == nil {
+			t.Errorf("%+v was started", bad)
+		}
+	}
+}
+
+func TestOpenWithoutADaemon(t *testing.T) {
+	t.Parallel()
+	_, err := container.Open(t.Context(), container.Config{Host: "unix:///nonexistent/docker.sock", Owner: "o", Run: "r"})
+	if !errors.Is(err, container.ErrNoDaemon) || harness.KindOf(err) != harness.FailEnv || !strings.Contains(errext.Hint(err), "DOCKER_HOST") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := container.Open(t.Context(), container.Config{Host: "://", Owner: "o", Run: "r"}); err == nil {
+		t.Error("a broken address was taken")
+	}
+	if _, err := container.Open(t.Context(), container.Config{}); err == nil {
+		t.Error("an engine without an owner was opened")
+	}
+}

@@ -1,0 +1,207 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// Command is one command to run in a container.
+type Command struct {
+	Args      []string      // program and arguments; no shell unless it is one
+	Dir       string        // "" is the container's
+	Env       []string      // "NAME=value", beside the container's
+	Timeout   time.Duration // 0 is none but ctx's
+	MaxOutput int           // bytes kept of the output, half of them the head and half the tail; 0 is 1 MiB
+}
+
+// DefaultMaxOutput is kept of a command's output.
+const DefaultMaxOutput = 1 << 20
+
+// Result is what a command did.
+type Result struct {
+	ExitCode int    // -1 where it was ended by the time-out
+	Output   []byte // stdout and stderr in the order in which they were written; the head where some was dropped
+	Tail     []byte // the end, where some was dropped
+	Dropped  int64  // bytes between them
+	TimedOut bool
+}
+
+// mergeScript runs a command with stderr on stdout: $0 is a name, the rest is the command.
+const mergeScript = `exec "$@" 2>&1`
+
+// Exec runs a command and waits for it. That it fails or is ended by its time-out is a Result; an error
+// is a container or a daemon that failed, or ctx, at whose end the processes are ended too.
+func (c *Container) Exec(ctx context.Context, cmd Command) (Result, error) {
+	if len(cmd.Args) == 0 {
+		return Result{}, errors.New("execute: no command")
+	}
+	api := c.engine.api
+	quick, cancel := c.engine.quick(ctx)
+	defer cancel()
+	created, err := api.ContainerExecCreate(quick, c.id, container.ExecOptions{
+		Cmd: append([]string{"sh", "-c", mergeScript, "sh"}, cmd.Args...), Env: cmd.Env, WorkingDir: cmd.Dir,
+		AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return Result{}, c.failure(ctx, "create command", err)
+	}
+	stream, err := api.ContainerExecAttach(quick, created.ID, container.ExecAttachOptions{})
+	if err != nil {
+		return Result{}, c.failure(ctx, "start command", err)
+	}
+	defer stream.Close()
+	limit := cmd.MaxOutput
+	if limit <= 0 {
+		limit = DefaultMaxOutput
+	}
+	out := newCapped(limit)
+	read := make(chan error, 1)
+	go func() {
+		_, err := stdcopy.StdCopy(out, out, stream.Reader)
+		read <- err
+	}()
+	timedOut, err := c.wait(ctx, cmd.Timeout, read, stream.Close)
+	if err != nil {
+		return Result{}, err
+	}
+	res := Result{TimedOut: timedOut}
+	res.Output, res.Tail, res.Dropped = out.parts()
+	if timedOut {
+		res.ExitCode = -1
+		return res, nil
+	}
+	res.ExitCode, err = c.exitCode(ctx, created.ID)
+	return res, err
+}
+
+// wait reads to the end, to the time-out or to ctx's end; in the latter cases it ends the processes and
+// waits until nothing reads any more.
+func (c *Container) wait(ctx context.Context, limit time.Duration, read <-chan error, hangUp func()) (timedOut bool, err error) {
+	var timeout <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case err := <-read:
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, c.failure(ctx, "read output", err)
+		}
+		return false, nil
+	case <-timeout:
+		timedOut = true
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	killed := c.KillAll(ctx)
+	select {
+	case <-read:
+	case <-time.After(killGrace):
+		hangUp()
+		<-read
+	}
+	return timedOut, errors.Join(err, killed)
+}
+
+// killGrace is how long the output may stay open after its processes were killed.
+const killGrace = 5 * time.Second
+
+// KillAll kills every process in the container but the first, in one sweep of the kernel: no process
+// escapes by forking, by making a session of its own or by ignoring signals. Where not even that can be
+// started (the container is full of processes), the container itself is ended, and is dead.
+func (c *Container) KillAll(ctx context.Context) error {
+	call, cancel := c.engine.cleanup(ctx)
+	defer cancel()
+	// With capabilities a process may have become another user's, whom only all capabilities reach.
+	if len(c.Relaxed) > 0 && c.sweep(call, true) || c.sweep(call, false) {
+		return nil
+	}
+	if dead := c.alive(ctx); dead != nil {
+		return dead
+	}
+	if err := c.engine.api.ContainerKill(call, c.id, "KILL"); err != nil {
+		return c.failure(ctx, "kill container", err)
+	}
+	return envFailure("end command", fmt.Errorf("%w: it had to be ended, for nothing could be started in it", ErrDied))
+}
+
+// sweep reports whether the kill was run.
+func (c *Container) sweep(ctx context.Context, privileged bool) bool {
+	api := c.engine.api
+	created, err := api.ContainerExecCreate(ctx, c.id, container.ExecOptions{
+		Cmd: []string{"sh", "-c", "kill -KILL -1 2>/dev/null; exit 0"}, Privileged: privileged, AttachStdout: true, AttachStderr: true,
+	})
+	if err != nil {
+		return false
+	}
+	stream, err := api.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{})
+	if err != nil {
+		return false
+	}
+	defer stream.Close()
+	if _, err := io.Copy(io.Discard, stream.Reader); err != nil {
+		return false
+	}
+	code, err := c.exitCode(ctx, created.ID)
+	return err == nil && code == 0
+}
+
+// exitCode waits for the daemon to know it: the stream may end a moment before.
+func (c *Container) exitCode(ctx context.Context, id string) (int, error) {
+	call, cancel := c.engine.quick(ctx)
+	defer cancel()
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		state, err := c.engine.api.ContainerExecInspect(call, id)
+		if err != nil {
+			return 0, c.failure(ctx, "inspect command", err)
+		}
+		if !state.Running {
+			return state.ExitCode, c.died(ctx, state.ExitCode)
+		}
+		select {
+		case <-call.Done():
+			return 0, c.failure(ctx, "wait for command", call.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
+// died returns a failure where a command ended because its container did: its code says nothing then.
+// The daemon may report the command's end a moment before the container's.
+func (c *Container) died(ctx context.Context, code int) error {
+	const notStarted, killed = 126, 137
+	checks := 0
+	switch {
+	case code == notStarted || code == killed:
+		checks = 10
+	case code > killed-9 || code < 0:
+		checks = 1
+	}
+	for i := range checks {
+		if i > 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := c.alive(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failure types an error of the daemon: ctx's own end, a dead container, or the environment.
+func (c *Container) failure(ctx context.Context, op string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if dead := c.alive(ctx); dead != nil {
+		return dead
+	}
+	return envFailure(op, err)
+}
