@@ -37,11 +37,11 @@ type Case struct {
 	Kind Kind
 	Name string
 	Note string // what is remarkable though it agrees
-	Err  error  // nil if everything agreed; *Mismatch for a difference
+	Err  error  // nil if everything agreed; *MismatchError for a difference
 }
 
-// Mismatch is the first difference of a case.
-type Mismatch struct {
+// MismatchError is the first difference of a case.
+type MismatchError struct {
 	Step   int
 	Action string
 	Field  string
@@ -50,7 +50,7 @@ type Mismatch struct {
 }
 
 // Error prints the step, the field and both values.
-func (m *Mismatch) Error() string {
+func (m *MismatchError) Error() string {
 	where := ""
 	if m.Action != "" {
 		where = fmt.Sprintf("step %d, action %q: ", m.Step, m.Action)
@@ -63,7 +63,7 @@ func differ[T comparable](field string, got, want T) error {
 	if got == want {
 		return nil
 	}
-	return &Mismatch{Field: field, Got: fmt.Sprintf("%#v", got), Want: fmt.Sprintf("%#v", want)}
+	return &MismatchError{Field: field, Got: fmt.Sprintf("%#v", got), Want: fmt.Sprintf("%#v", want)}
 }
 
 // differText shows the place where two texts part.
@@ -76,7 +76,7 @@ func differText(field, got, want string) error {
 		i++
 	}
 	around := func(s string) string { return s[min(max(0, i-40), len(s)):min(i+80, len(s))] }
-	return &Mismatch{Field: fmt.Sprintf("%s at byte %d", field, i), Got: fmt.Sprintf("%q", around(got)), Want: fmt.Sprintf("%q", around(want))}
+	return &MismatchError{Field: fmt.Sprintf("%s at byte %d", field, i), Got: fmt.Sprintf("%q", around(got)), Want: fmt.Sprintf("%q", around(want))}
 }
 
 // differJSON compares values by their JSON.

@@ -61,7 +61,7 @@ func (v *run) episodes(ctx context.Context, values []json.RawMessage) error {
 		}
 		last = r
 		err := v.episode(env, r)
-		if err != nil && !errors.As(err, new(*Mismatch)) {
+		if err != nil && !errors.As(err, new(*MismatchError)) {
 			return err
 		}
 		v.add(fmt.Sprintf("episode %d (%s, %s, seed %d)", r.Episode, r.Variant, r.Mode, r.Seed), err)
@@ -141,7 +141,7 @@ func (v *run) episode(env *shop.TextEnv, r *episodeRecord) error {
 
 // at says at which step a difference is.
 func at(err error, step int, action string) error {
-	if m := (*Mismatch)(nil); errors.As(err, &m) {
+	if m := (*MismatchError)(nil); errors.As(err, &m) {
 		m.Step, m.Action = step, action
 	}
 	return err
@@ -194,7 +194,7 @@ func differList(field string, got, want []string) error {
 			w = fmt.Sprintf("%q", want[i])
 		}
 		if g != w {
-			return &Mismatch{Field: fmt.Sprintf("%s[%d]", field, i), Got: g, Want: w}
+			return &MismatchError{Field: fmt.Sprintf("%s[%d]", field, i), Got: g, Want: w}
 		}
 	}
 	return nil
@@ -204,7 +204,7 @@ func differList(field string, got, want []string) error {
 func (r *stepRecord) comparePurchase(s *shop.Session, st shop.Status) error {
 	if st.Result == nil {
 		if r.Verbose != nil {
-			return &Mismatch{Field: "verbose_info", Got: "nothing was bought", Want: string(r.Verbose)}
+			return &MismatchError{Field: "verbose_info", Got: "nothing was bought", Want: string(r.Verbose)}
 		}
 		return nil
 	}

@@ -41,7 +41,7 @@ func (r *goalRecord) compare(g *catalog.Goal) error {
 		return err
 	}
 	if !slices.Equal(g.Attributes, r.Attributes) {
-		return &Mismatch{Field: "attributes", Got: fmt.Sprint(g.Attributes), Want: fmt.Sprint(r.Attributes)}
+		return &MismatchError{Field: "attributes", Got: fmt.Sprint(g.Attributes), Want: fmt.Sprint(r.Attributes)}
 	}
 	if r.Weight != nil {
 		if err := differ("weight", g.Weight, *r.Weight); err != nil {
@@ -144,7 +144,7 @@ func (v *run) search(ctx context.Context, values []json.RawMessage) error {
 		name := fmt.Sprintf("query %q", r.Query)
 		if r.Tokens != nil {
 			if got := search.Analyze(r.Query); !slices.Equal(got, r.Tokens) {
-				v.add(name, &Mismatch{Field: "terms", Got: fmt.Sprintf("%q", got), Want: fmt.Sprintf("%q", r.Tokens)})
+				v.add(name, &MismatchError{Field: "terms", Got: fmt.Sprintf("%q", got), Want: fmt.Sprintf("%q", r.Tokens)})
 				return nil
 			}
 		}
@@ -201,7 +201,7 @@ func (v *run) analyzer(ctx context.Context, values []json.RawMessage) error {
 		got := search.Analyze(pystr.Lower(s.Products[i].Contents(d)))
 		for k := range max(len(got), len(r.Tokens)) {
 			if k >= len(got) || k >= len(r.Tokens) || got[k] != r.Tokens[k] {
-				v.add(r.ID, &Mismatch{
+				v.add(r.ID, &MismatchError{
 					Field: fmt.Sprintf("term %d", k),
 					Got:   fmt.Sprintf("%q", got[min(k, len(got)):min(k+3, len(got))]), Want: fmt.Sprintf("%q", r.Tokens[min(k, len(r.Tokens)):min(k+3, len(r.Tokens))]),
 				})

@@ -48,7 +48,7 @@ func (v *run) logs(ctx context.Context, values []json.RawMessage) error {
 				v.note(name, note, nil)
 				return nil
 			}
-			if !errors.As(err, new(*Mismatch)) {
+			if !errors.As(err, new(*MismatchError)) {
 				return err
 			}
 			if first == nil || later(err, first) {
@@ -62,7 +62,7 @@ func (v *run) logs(ctx context.Context, values []json.RawMessage) error {
 
 // later reports whether a differs at a later step than b.
 func later(a, b error) bool {
-	var x, y *Mismatch
+	var x, y *MismatchError
 	return errors.As(a, &x) && errors.As(b, &y) && x.Step > y.Step
 }
 

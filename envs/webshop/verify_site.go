@@ -27,8 +27,15 @@ type requestRecord struct {
 // siteHost is the host that records name.
 const siteHost = "http://localhost"
 
+// answer is what the site says.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
 // send makes the recorded request.
-func (r *requestRecord) send(h http.Handler) (*http.Response, string, error) {
+func (r *requestRecord) send(ctx context.Context, h http.Handler) (answer, error) {
 	form := url.Values{}
 	for k, v := range r.Form {
 		form.Set(k, v)
@@ -39,44 +46,41 @@ func (r *requestRecord) send(h http.Handler) (*http.Response, string, error) {
 	}
 	u, err := url.Parse(target)
 	if err != nil {
-		return nil, "", err
+		return answer{}, err
 	}
 	var body io.Reader
 	if r.Method == http.MethodPost {
 		body = strings.NewReader(form.Encode())
 	}
-	req := httptest.NewRequest(r.Method, u.String(), body)
+	req := httptest.NewRequestWithContext(ctx, r.Method, u.String(), body)
 	if r.Method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, req)
-	res := w.Result()
-	defer res.Body.Close()
-	raw, err := io.ReadAll(res.Body)
-	return res, string(raw), err
+	return answer{w.Code, w.Header(), w.Body.String()}, nil
 }
 
-func (r *requestRecord) compare(h http.Handler) error {
-	res, body, err := r.send(h)
+func (r *requestRecord) compare(ctx context.Context, h http.Handler) error {
+	got, err := r.send(ctx, h)
 	if err != nil {
 		return err
 	}
-	if r.Status != 0 && res.StatusCode != r.Status {
-		return differ("status "+res.Header.Get("X-Webshop-Error"), res.StatusCode, r.Status)
+	if r.Status != 0 && got.status != r.Status {
+		return differ("status "+got.header.Get("X-Webshop-Error"), got.status, r.Status)
 	}
 	if r.Location != nil {
-		if err := differText("location", res.Header.Get("Location"), strings.TrimPrefix(*r.Location, siteHost)); err != nil {
+		if err := differText("location", got.header.Get("Location"), strings.TrimPrefix(*r.Location, siteHost)); err != nil {
 			return err
 		}
 	}
 	if r.Type != nil {
-		if err := differ("content type", res.Header.Get("Content-Type"), *r.Type); err != nil {
+		if err := differ("content type", got.header.Get("Content-Type"), *r.Type); err != nil {
 			return err
 		}
 	}
 	if r.Body != nil {
-		return differText("body", body, *r.Body)
+		return differText("body", got.body, *r.Body)
 	}
 	return nil
 }
@@ -106,7 +110,7 @@ func (v *run) siteRequests(ctx context.Context, values []json.RawMessage) error 
 		}
 		for _, r := range records {
 			if r.Status == http.StatusOK && strings.Contains(r.URL, "fixed_") {
-				return r.compare(s) == nil
+				return r.compare(ctx, s) == nil
 			}
 		}
 		return true
@@ -119,7 +123,7 @@ func (v *run) siteRequests(ctx context.Context, values []json.RawMessage) error 
 		return err
 	}
 	for i, r := range records {
-		v.add(fmt.Sprintf("request %d: %s %.100s", i, r.Method, r.URL), r.compare(s))
+		v.add(fmt.Sprintf("request %d: %s %.100s", i, r.Method, r.URL), r.compare(ctx, s))
 	}
 	return nil
 }
@@ -140,7 +144,7 @@ func (v *run) siteLog(ctx context.Context, values []json.RawMessage) error {
 		if err != nil {
 			return false
 		}
-		if _, _, err := (&requestRecord{Method: http.MethodGet, URL: "/" + session}).send(s); err != nil {
+		if _, err := (&requestRecord{Method: http.MethodGet, URL: "/" + session}).send(ctx, s); err != nil {
 			return false
 		}
 		i, ok := s.Goal(session)
@@ -158,16 +162,16 @@ func (v *run) siteLog(ctx context.Context, values []json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := (&requestRecord{Method: http.MethodGet, URL: "/" + session}).send(s); err != nil {
+	if _, err := (&requestRecord{Method: http.MethodGet, URL: "/" + session}).send(ctx, s); err != nil {
 		return err
 	}
 	return decode(ctx, values, func(i int, r *record) error {
 		logged = nil
-		res, _, err := (&requestRecord{Method: http.MethodGet, URL: r.URL}).send(s)
+		got, err := (&requestRecord{Method: http.MethodGet, URL: r.URL}).send(ctx, s)
 		if err != nil {
 			return err
 		}
-		err = differText("line "+res.Header.Get("X-Webshop-Error"), string(logged), string(values[i]))
+		err = differText("line "+got.header.Get("X-Webshop-Error"), string(logged), string(values[i]))
 		v.add(fmt.Sprintf("line %d: %.100s", i+1, r.URL), err)
 		return nil
 	})

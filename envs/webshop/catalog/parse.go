@@ -20,7 +20,8 @@ var errSkipped = errors.New("left out")
 type record struct {
 	Product
 	Details
-	has uint
+	pricing string // "" for none
+	has     uint
 }
 
 // The fields that a record must have.
@@ -43,45 +44,11 @@ var required = []string{"asin", "name", "full_description", "small_description",
 func parseProduct(raw []byte) (*record, error) {
 	rec := &record{}
 	r := jsonx.NewReader(raw)
-	pricing := ""
-	err := r.Object(func(key string) (err error) {
-		switch key {
-		case "asin":
-			rec.ASIN, err = rec.text(r, hasASIN)
-		case "name":
-			rec.Title, err = rec.text(r, hasName)
-		case "full_description":
-			rec.Description, err = rec.text(r, hasDescription)
-		case "category":
-			rec.Category, err = rec.text(r, hasCategory)
-		case "query":
-			rec.Query, err = rec.text(r, hasQuery)
-			rec.Query = pystr.Strip(pystr.Lower(rec.Query))
-		case "product_category":
-			rec.ProductCategory, err = rec.text(r, hasProductCategory)
-		case "small_description":
-			rec.has |= hasBullets
-			rec.Bullets, err = bullets(r)
-		case "images":
-			rec.has |= hasImages
-			rec.MainImage, err = firstImage(r)
-		case "pricing":
-			if r.Kind() != jsonx.String {
-				pricing = ""
-				return r.Skip() // null and its like: no price
-			}
-			pricing, err = r.String()
-		case "customization_options":
-			rec.has |= hasOptions
-			rec.Options, rec.Images = nil, nil
-			err = rec.options(r)
-		default:
-			err = r.Skip()
+	err := r.Object(func(key string) error {
+		if err := rec.field(r, key); err != nil {
+			return fmt.Errorf("field %q: %w", key, err)
 		}
-		if err != nil {
-			err = fmt.Errorf("field %q: %w", key, err)
-		}
-		return err
+		return nil
 	})
 	if err == nil {
 		err = r.End()
@@ -97,10 +64,48 @@ func parseProduct(raw []byte) (*record, error) {
 			return nil, fmt.Errorf("product %q: no field %q", rec.ASIN, name)
 		}
 	}
-	if rec.Pricing, rec.Price, err = parsePricing(pricing); err != nil {
+	if rec.Pricing, rec.Price, err = parsePricing(rec.pricing); err != nil {
 		return nil, fmt.Errorf("product %q: %w", rec.ASIN, err)
 	}
 	return rec, nil
+}
+
+// field reads the value of a key.
+func (rec *record) field(r *jsonx.Reader, key string) (err error) {
+	switch key {
+	case "asin":
+		rec.ASIN, err = rec.text(r, hasASIN)
+	case "name":
+		rec.Title, err = rec.text(r, hasName)
+	case "full_description":
+		rec.Description, err = rec.text(r, hasDescription)
+	case "category":
+		rec.Category, err = rec.text(r, hasCategory)
+	case "query":
+		rec.Query, err = rec.text(r, hasQuery)
+		rec.Query = pystr.Strip(pystr.Lower(rec.Query))
+	case "product_category":
+		rec.ProductCategory, err = rec.text(r, hasProductCategory)
+	case "small_description":
+		rec.has |= hasBullets
+		rec.Bullets, err = bullets(r)
+	case "images":
+		rec.has |= hasImages
+		rec.MainImage, err = firstImage(r)
+	case "pricing":
+		rec.pricing = ""
+		if r.Kind() != jsonx.String {
+			return r.Skip() // null and its like: no price
+		}
+		rec.pricing, err = r.String()
+	case "customization_options":
+		rec.has |= hasOptions
+		rec.Options, rec.Images = nil, nil
+		err = rec.options(r)
+	default:
+		err = r.Skip()
+	}
+	return err
 }
 
 // text reads a string field and notes that it is there.

@@ -17,7 +17,7 @@ import (
 	"github.com/hindsightrl/harness/envs/webshop/reward"
 )
 
-//go:generate go run ./internal/build
+//go:generate go run ./internal/mkshop
 
 //go:embed data/*.gz
 var files embed.FS

@@ -1,4 +1,4 @@
-// Command build makes the embedded shop's files; run it through go generate.
+// Command mkshop makes the embedded shop's files; run it through go generate.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build:", err)
+		fmt.Fprintln(os.Stderr, "mkshop:", err)
 		os.Exit(1)
 	}
 }
