@@ -7,6 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/hindsightrl/harness/envs/webshop/browser"
 	"github.com/hindsightrl/harness/internal/testutil"
 )
 
@@ -34,6 +35,9 @@ func TestScripts(t *testing.T) {
 			switch cond {
 			case "shared":
 				return shared, nil
+			case "browser":
+				_, err := browser.Find("")
+				return err == nil, nil
 			case "gguf": // a model, and llama.cpp to run it: `harness model install`
 				return shared && noLlama == nil, nil
 			}

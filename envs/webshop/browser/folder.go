@@ -18,8 +18,23 @@ type folder struct {
 	lock *os.File
 }
 
+// longestBase bounds the name of the folder that holds browsers' folders: Chromium makes a socket below
+// it, whose name may have 107 bytes, and aborts where it has more.
+const longestBase = 20
+
+// base is the folder for temporary files, or /tmp where that one's name is too long.
+func base() string {
+	dir := os.TempDir()
+	if len(dir) > longestBase {
+		if info, err := os.Stat("/tmp"); err == nil && info.IsDir() {
+			return "/tmp"
+		}
+	}
+	return dir
+}
+
 func newFolder() (*folder, error) {
-	path, err := os.MkdirTemp("", dirPrefix)
+	path, err := os.MkdirTemp(base(), dirPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("make the browser's folder: %w", err)
 	}
@@ -48,7 +63,7 @@ func (f *folder) remove() {
 // sweep removes the folders of processes that were killed: those that nobody holds. A folder that is
 // just being made has no lock file yet and stays.
 func sweep() {
-	found, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*", lockName)) // the pattern is well formed
+	found, _ := filepath.Glob(filepath.Join(base(), dirPrefix+"*", lockName)) // the pattern is well formed
 	for _, name := range found {
 		dir := filepath.Dir(name)
 		if f, err := lock(dir); err == nil {
