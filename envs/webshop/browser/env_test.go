@@ -15,9 +15,6 @@ import (
 )
 
 func TestEnvPassesTheSuite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some 150 pages in Chromium: left out of -short")
-	}
 	t.Parallel()
 	s := embeddedSuite(t)
 	newEnv := func(tb testing.TB) harness.Env { return open(tb, s) }
@@ -98,10 +95,6 @@ func TestBrowserAgreesWithNative(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			s := embeddedSuite(t)
-			episodes := 4
-			if testing.Short() {
-				episodes = 1
-			}
 			if mode != shop.Text {
 				native, err := embedded.SuiteWith(t.Context(), webshop.Config{Mode: mode})
 				if err != nil {
@@ -112,7 +105,7 @@ func TestBrowserAgreesWithNative(t *testing.T) {
 				s = &other
 			}
 			native, browser := open(t, s.shop), open(t, s)
-			for seed := range uint64(episodes) {
+			for seed := range uint64(4) {
 				t.Logf("seed %d", seed)
 				rng := rand.New(rand.NewPCG(seed, 11))
 				sideBySide(t, native, browser, task(t, s, rng.IntN(300)), wander(rng, 12))

@@ -38,9 +38,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// needBrowser skips a test where there is no Chromium.
+// needBrowser skips a test where there is no Chromium, and in short runs: pages take their time.
 func needBrowser(tb testing.TB) {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("Chromium takes its time: left out of -short")
+	}
 	if _, err := Find(""); err != nil {
 		tb.Skip("no Chromium in the search path: apt-get install chromium runs the browser tests")
 	}
@@ -82,7 +85,9 @@ func onShared(tb testing.TB, shop *webshop.Suite) *Suite {
 // ownSuite opens a suite with a browser of its own; the test's end closes it.
 func ownSuite(tb testing.TB, shop *webshop.Suite, cfg Config) *Suite {
 	tb.Helper()
-	needBrowser(tb)
+	if cfg.Bin == "" {
+		needBrowser(tb)
+	}
 	if shop == nil {
 		var err error
 		if shop, err = embedded.Suite(tb.Context()); err != nil {

@@ -53,10 +53,7 @@ func readRecorded(t *testing.T, name string) (out []recorded) {
 func TestRecordedEpisodes(t *testing.T) {
 	t.Parallel()
 	needBrowser(t)
-	stride := 4 // all take minutes
-	if testing.Short() {
-		stride = 12
-	}
+	const stride = 4 // all take minutes
 	for _, c := range []struct {
 		file    string
 		variant catalog.Variant

@@ -95,7 +95,7 @@ func (s *sheet) score() (float64, error) {
 		return 0, errors.New("the last page shows no reward")
 	}
 	score, err := strconv.ParseFloat(strings.TrimSpace(*s.Reward), 64)
-	if err != nil || score < 0 || score > 1 {
+	if err != nil || !(score >= 0 && score <= 1) {
 		return 0, fmt.Errorf("the last page shows the reward %q", *s.Reward)
 	}
 	return score, nil
