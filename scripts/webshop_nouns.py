@@ -19,10 +19,10 @@ import sys
 
 
 def titles(path):
-    """Titles of a product file, in order, each once."""
+    """Titles of a product file, in order, each once, without the empty one (it has no nouns)."""
     with open(path, encoding="utf-8") as f:
         products = json.load(f)
-    return list(dict.fromkeys(p["name"] for p in products))
+    return list(dict.fromkeys(p["name"] for p in products if p["name"]))
 
 
 def main():

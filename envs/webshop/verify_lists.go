@@ -294,7 +294,7 @@ func (v *run) nounTable(ctx context.Context, values []json.RawMessage) error {
 		_, byTitle := table[p.Title]
 		_, byID := table[p.ASIN]
 		var err error
-		if !byTitle && !byID {
+		if !byTitle && !byID && p.Title != "" {
 			err = fmt.Errorf("no entry for product %q, %q", p.ASIN, p.Title)
 		}
 		v.add(p.ASIN, err)

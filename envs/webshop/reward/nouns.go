@@ -51,13 +51,16 @@ func ReadTable(r io.Reader) (*Table, error) {
 	return t, nil
 }
 
-// Of implements Nouns.
+// Of implements Nouns. A product without a title has no nouns.
 func (t *Table) Of(asin, title string) ([]string, error) {
 	if n, ok := t.nouns[title]; ok && title != "" {
 		return n, nil
 	}
 	if n, ok := t.nouns[asin]; ok && asin != "" {
 		return n, nil
+	}
+	if title == "" {
+		return nil, nil
 	}
 	return nil, fmt.Errorf("the noun table has no entry for product %q, %q", asin, title)
 }

@@ -256,6 +256,9 @@ func TestTables(t *testing.T) {
 			t.Errorf("%+v: %q, %v", c, got, err)
 		}
 	}
+	if got, err := n.Of("B2", ""); err != nil || len(got) != 0 {
+		t.Errorf("without a title: %q, %v", got, err)
+	}
 	if _, err := n.Of("B2", "Hat"); err == nil || !strings.Contains(err.Error(), `"Hat"`) {
 		t.Errorf("a missing entry: %v", err)
 	}
