@@ -52,8 +52,13 @@ func (r *goalRecord) compare(g *catalog.Goal) error {
 }
 
 func (v *run) goals(ctx context.Context, values []json.RawMessage) error {
-	var first goalRecord
-	if err := json.Unmarshal(values[0], &first); err != nil {
+	// So many goals are compared to find the seed.
+	const telling = 50
+	var some []*goalRecord
+	if err := decode(ctx, values[:min(telling, len(values))], func(_ int, r *goalRecord) error {
+		some = append(some, r)
+		return nil
+	}); err != nil {
 		return err
 	}
 	place := func(i int, r *goalRecord) int {
@@ -62,12 +67,16 @@ func (v *run) goals(ctx context.Context, values []json.RawMessage) error {
 		}
 		return i
 	}
-	w, err := v.findWorld(ctx, v.name, []bool{first.human()}, func(w *catalog.World) bool {
-		if i := place(0, &first); i >= 0 && i < w.Len() && w.Human() == first.human() {
-			g := w.At(i)
-			return first.compare(&g) == nil
+	w, err := v.findWorld(ctx, v.name, []bool{some[0].human()}, func(w *catalog.World) bool {
+		for i, r := range some {
+			if i = place(i, r); i < 0 || i >= w.Len() {
+				return false
+			}
+			if g := w.At(i); r.compare(&g) != nil {
+				return false
+			}
 		}
-		return false
+		return true
 	})
 	if err != nil {
 		return err
