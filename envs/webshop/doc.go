@@ -5,4 +5,11 @@
 // The parts are packages of their own: catalog (stock, prices, goals), search (ranking), reward
 // (scores), page (rendering), shop (episodes), site (web pages). This package joins them to the
 // vocabulary of the root.
+//
+// # Nouns
+//
+// A purchase's reward depends on which words of titles are nouns, which the original asks spaCy. A noun
+// table (--nouns, made by scripts/webshop_nouns.py with spaCy 3.8 and en_core_web_sm 3.8.0) gives the
+// same answers; the embedded shop brings its own. Without one a tagger in Go decides, and runs record
+// so (Suite.Info): it judges the goal's own product alike, and some other products otherwise.
 package webshop
