@@ -61,12 +61,12 @@ func (c *Container) Exec(ctx context.Context, cmd Command) (Result, error) {
 		limit = DefaultMaxOutput
 	}
 	out := newCapped(limit)
-	read := make(chan error, 1)
+	read := reading{done: make(chan struct{})}
 	go func() {
-		_, err := stdcopy.StdCopy(out, out, stream.Reader)
-		read <- err
+		defer close(read.done)
+		_, read.err = stdcopy.StdCopy(out, out, stream.Reader)
 	}()
-	timedOut, err := c.wait(ctx, cmd.Timeout, read, stream.Close)
+	timedOut, err := c.wait(ctx, cmd.Timeout, &read, stream.Close)
 	if err != nil {
 		return Result{}, err
 	}
@@ -80,9 +80,15 @@ func (c *Container) Exec(ctx context.Context, cmd Command) (Result, error) {
 	return res, err
 }
 
+// reading is the goroutine that reads a command's output; err is set when done is closed.
+type reading struct {
+	done chan struct{}
+	err  error
+}
+
 // wait reads to the end, to the time-out or to ctx's end; in the latter cases it ends the processes and
 // waits until nothing reads any more.
-func (c *Container) wait(ctx context.Context, limit time.Duration, read <-chan error, hangUp func()) (timedOut bool, err error) {
+func (c *Container) wait(ctx context.Context, limit time.Duration, read *reading, hangUp func()) (timedOut bool, err error) {
 	var timeout <-chan time.Time
 	if limit > 0 {
 		timer := time.NewTimer(limit)
@@ -90,9 +96,9 @@ func (c *Container) wait(ctx context.Context, limit time.Duration, read <-chan e
 		timeout = timer.C
 	}
 	select {
-	case err := <-read:
-		if err != nil && !errors.Is(err, io.EOF) {
-			return false, c.failure(ctx, "read output", err)
+	case <-read.done:
+		if read.err != nil && !errors.Is(read.err, io.EOF) {
+			return false, c.failure(ctx, "read output", read.err)
 		}
 		return false, nil
 	case <-timeout:
@@ -102,10 +108,10 @@ func (c *Container) wait(ctx context.Context, limit time.Duration, read <-chan e
 	}
 	killed := c.KillAll(ctx)
 	select {
-	case <-read:
+	case <-read.done:
 	case <-time.After(killGrace):
 		hangUp()
-		<-read
+		<-read.done
 	}
 	return timedOut, errors.Join(err, killed)
 }
