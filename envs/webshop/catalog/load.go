@@ -7,6 +7,7 @@ import (
 	"hash/crc64"
 	"io"
 	"runtime"
+	"runtime/debug"
 
 	"golang.org/x/sync/errgroup"
 
@@ -53,7 +54,13 @@ type Config struct {
 	// order and by one goroutine, with what Prepare made. Both may be nil.
 	Prepare func(p *Product, d *Details) any
 	Add     func(i int, prepared any)
+	// Finish is called when all products are there, still as a part of loading; it may be nil.
+	Finish func()
 }
+
+// largeGCPercent is how much garbage may pile up while a large file is loaded: with Go's default, what
+// is loaded would take its size twice.
+const largeGCPercent = 30
 
 // batch is a run of records on its way through a worker.
 type batch struct {
@@ -68,6 +75,10 @@ type batch struct {
 
 // Load reads the files. An error names the file, the byte and the record.
 func Load(ctx context.Context, f Files, cfg Config) (*Catalog, error) {
+	keep := cfg.Size <= keepDetails
+	if !keep {
+		defer debug.SetGCPercent(debug.SetGCPercent(largeGCPercent))
+	}
 	attributes, human := map[string]attributeEntry{}, map[string][]Instruction{}
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	if err := readMap(f.Attributes, sum, attributes, parseAttributes); err != nil {
@@ -77,7 +88,6 @@ func Load(ctx context.Context, f Files, cfg Config) (*Catalog, error) {
 		return nil, fmt.Errorf("read human instructions: %w", err)
 	}
 	c := &Catalog{byASIN: map[string]int32{}, file: f.Products}
-	keep := cfg.Size <= keepDetails
 	in := interner{}
 	add := func(rec *record, made any, offset int64, length int) {
 		if _, known := c.byASIN[rec.ASIN]; known {
@@ -105,6 +115,9 @@ func Load(ctx context.Context, f Files, cfg Config) (*Catalog, error) {
 		return nil, errors.New("read products: the file holds none")
 	}
 	c.Digest = sum.Sum64()
+	if cfg.Finish != nil {
+		cfg.Finish()
+	}
 	return c, nil
 }
 

@@ -77,11 +77,12 @@ func build(cfg Config, load func(catalog.Config) (*catalog.Catalog, error)) (*Sh
 			p := made.(prepared)
 			b.Add(p.asin, p.doc)
 		},
+		Finish: func() { s.Index = b.Index() },
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.Catalog, s.Index = c, b.Index()
+	s.Catalog = c
 	s.views = make([]atomic.Pointer[view], len(c.Products))
 	return s, nil
 }
