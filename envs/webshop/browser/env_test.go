@@ -19,7 +19,7 @@ func TestEnvPassesTheSuite(t *testing.T) {
 	s := embeddedSuite(t)
 	newEnv := func(tb testing.TB) harness.Env { return open(tb, s) }
 	envtest.RunWith(t, newEnv, task(t, s, 3), envtest.Options{
-		Actions: []string{"search[shirt]"}, UnknownTask: harness.Task{Env: webshop.Name, ID: "serl-synthetic/99999999"},
+		Steps: 8, UnknownTask: harness.Task{Env: webshop.Name, ID: "serl-synthetic/99999999"}, Admissible: shop.Offers,
 	})
 }
 

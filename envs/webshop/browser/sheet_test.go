@@ -67,9 +67,16 @@ func TestSheet(t *testing.T) {
 			{"button", "Back to Search"}, {"link", "B0ABC"}, {"radio", "Large"}, {"radio", "back to search"}, {"radio", "Large"},
 		},
 		Nodes: []node{
-			{Text: "\n  \n"}, {Text: "  \t"}, {Text: " one\u00a0", Parent: "h4"}, {Text: "Back to Search", Parent: "button"},
-			{Text: "Large", Parent: "label"}, {Text: "small", Parent: "label"}, {Text: "B0ABC", Parent: "a", Link: true}, {Text: "B0XYZ", Parent: "a", Link: true},
-			{Text: "\n", Parent: "pre", Pre: true}, {Text: "\n\n", Parent: "pre", Pre: true},
+			{Text: "\n  \n"},
+			{Text: "  \t"},
+			{Text: " one\u00a0", Parent: "h4"},
+			{Text: "Back to Search", Parent: "button"},
+			{Text: "Large", Parent: "label"},
+			{Text: "small", Parent: "label"},
+			{Text: "B0ABC", Parent: "a", Link: true},
+			{Text: "B0XYZ", Parent: "a", Link: true},
+			{Text: "\n", Parent: "pre", Pre: true},
+			{Text: "\n\n", Parent: "pre", Pre: true},
 		},
 	}
 	want := []string{"search[<your query>]", "click[back to search]", "click[b0abc]", "click[Large]"}
