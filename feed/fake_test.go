@@ -17,7 +17,7 @@ import (
 	"github.com/hindsightrl/harness/credit"
 )
 
-// memory is a Book, Source and Versions in memory: the plain twin of the ledger.
+// memoryBook is a Book, Source and Versions in memory: the plain twin of the ledger.
 type memoryBook struct {
 	mu       sync.Mutex
 	now      func() time.Time
