@@ -53,7 +53,7 @@ func readRecorded(t *testing.T, name string) (out []recorded) {
 func TestRecordedEpisodes(t *testing.T) {
 	t.Parallel()
 	needBrowser(t)
-	const stride = 4 // all take minutes
+	const stride = 6 // all take minutes
 	for _, c := range []struct {
 		file    string
 		variant catalog.Variant
