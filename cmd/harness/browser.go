@@ -24,6 +24,7 @@ type browserFlags struct {
 	bin         string
 	screenshots string
 	pages       int
+	noSandbox   bool
 }
 
 func (f *browserFlags) flags(cmd *cobra.Command) {
@@ -32,14 +33,15 @@ func (f *browserFlags) flags(cmd *cobra.Command) {
 	fl.StringVar(&f.bin, "browser", "", "browser backend: Chromium's executable (default: chromium or its like in the search path)")
 	fl.StringVar(&f.screenshots, "screenshots", "", "browser backend: folder for a PNG of every page, as TASK/ATTEMPT/STEP.png")
 	fl.IntVar(&f.pages, "pages", 0, "browser backend: how many episodes may have a page at once (default: 8)")
+	fl.BoolVar(&f.noSandbox, "no-sandbox", false, "browser backend: run Chromium without its sandbox, for containers that allow none (as root it has none anyway)")
 }
 
 // check refuses what does not fit together.
 func (f *browserFlags) check(env string) error {
 	switch f.backend {
 	case backendNative:
-		if f.bin != "" || f.screenshots != "" || f.pages != 0 {
-			return hintUsage(errors.New("--browser, --screenshots and --pages are of the browser backend"), "add --backend browser")
+		if f.bin != "" || f.screenshots != "" || f.pages != 0 || f.noSandbox {
+			return hintUsage(errors.New("--browser, --screenshots, --pages and --no-sandbox are of the browser backend"), "add --backend browser")
 		}
 		return nil
 	case backendBrowser:
@@ -56,7 +58,7 @@ func (f *browserFlags) over(shop *webshop.Suite) (harness.Suite, error) {
 	if f.backend == backendNative {
 		return shop, nil
 	}
-	s, err := browser.New(shop, browser.Config{Bin: f.bin, Pages: f.pages, Screenshots: f.screenshots})
+	s, err := browser.New(shop, browser.Config{Bin: f.bin, Pages: f.pages, Screenshots: f.screenshots, NoSandbox: f.noSandbox})
 	if err != nil {
 		return nil, errors.Join(err, shop.Close())
 	}
