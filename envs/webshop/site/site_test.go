@@ -194,7 +194,11 @@ func TestParallelSessions(t *testing.T) {
 	t.Parallel()
 	h, w, _ := newSite(t, site.Config{Log: func(string, []byte) {}})
 	var wg sync.WaitGroup
-	for i := range 1000 {
+	sessions := 1000
+	if testing.Short() {
+		sessions = 100
+	}
+	for i := range sessions {
 		wg.Go(func() {
 			session := fmt.Sprintf("visitor%d", i)
 			if i%2 == 0 {
