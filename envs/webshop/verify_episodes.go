@@ -112,16 +112,14 @@ func (v *run) episode(env *shop.TextEnv, r *episodeRecord) error {
 	if err != nil {
 		return err
 	}
+	var first error
 	if r.Goal != nil {
-		if err := r.Goal.compare(env.Session().Goal()); err != nil {
-			return err
-		}
+		first = r.Goal.compare(env.Session().Goal())
 	}
-	if r.Reset != nil {
-		if err := r.Reset.compare(env, obs, shop.Status{}, true); err != nil {
-			return at(err, 0, "(reset)")
-		}
+	if first == nil && r.Reset != nil {
+		first = at(r.Reset.compare(env, obs, shop.Status{}, true), 0, "(reset)")
 	}
+	// The episode is played to its end whatever differs: later ones draw from the same stream.
 	for i := range r.Steps {
 		step := &r.Steps[i]
 		before := env.Session()
@@ -129,14 +127,14 @@ func (v *run) episode(env *shop.TextEnv, r *episodeRecord) error {
 		if err != nil {
 			return err
 		}
-		if err := step.compare(env, obs, st, false); err != nil {
-			return at(err, i+1, step.Action)
+		if first == nil {
+			first = at(step.compare(env, obs, st, false), i+1, step.Action)
 		}
-		if err := step.comparePurchase(before, st); err != nil {
-			return at(err, i+1, step.Action)
+		if first == nil {
+			first = at(step.comparePurchase(before, st), i+1, step.Action)
 		}
 	}
-	return nil
+	return first
 }
 
 // at says at which step a difference is.
