@@ -129,7 +129,7 @@ type ArrowWriter struct {
 // NewArrowWriter begins a stream; zstd compresses its buffers.
 func NewArrowWriter(w io.Writer, h *Header, zstd bool) (*ArrowWriter, error) {
 	if x := uint16(1); *(*byte)(unsafe.Pointer(&x)) != 1 {
-		return nil, errors.New("Arrow streams are written on little-endian machines only")
+		return nil, errors.New("write Arrow stream: only little-endian machines can")
 	}
 	schema, err := Schema(h)
 	if err != nil {

@@ -61,7 +61,6 @@ type primeRL struct {
 	cfg    PrimeRLConfig
 	groups int
 	done   []microBatch
-	files  []string
 }
 
 // NewPrimeRL writes micro-batch files. Rows need prompt and response ids, log-probabilities and

@@ -54,7 +54,7 @@ func (d *dumper) line(name string, pairs ...any) {
 		d.buf = append(append(append(d.buf, ' '), pairs[i].(string)...), '=')
 		d.value(pairs[i+1])
 	}
-	d.w.Write(append(d.buf, '\n'))
+	_, _ = d.w.Write(append(d.buf, '\n'))
 }
 
 func (d *dumper) value(v any) {

@@ -105,8 +105,12 @@ func (c *checker) outcomes(sums map[int64]*attempt) error {
 // texts decodes the text values outside steps.
 func (c *checker) texts() error {
 	for _, t := range []struct{ table, column string }{
-		{"feedback", "text"}, {"events", "message"}, {"attempts", "failure_op"}, {"attempts", "failure_message"},
-		{"episodes", "failure_op"}, {"episodes", "failure_message"},
+		{"feedback", "text"},
+		{"events", "message"},
+		{"attempts", "failure_op"},
+		{"attempts", "failure_message"},
+		{"episodes", "failure_op"},
+		{"episodes", "failure_message"},
 	} {
 		type row struct {
 			id int64

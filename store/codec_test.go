@@ -132,8 +132,18 @@ func TestUnframeNamesWhatIsDamaged(t *testing.T) {
 func TestColumnsRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, v := range [][]int32{
-		nil, {}, {1}, {7, 7, 7, 7, 7}, {1, 2, 255}, {256, 1}, {70000, 3}, {1 << 24, 3}, {-1, 5}, {-1, -1, -1, -1},
-		{math.MaxInt32, math.MinInt32}, slices.Repeat([]int32{1 << 30, 5}, 400),
+		nil,
+		{},
+		{1},
+		{7, 7, 7, 7, 7},
+		{1, 2, 255},
+		{256, 1},
+		{70000, 3},
+		{1 << 24, 3},
+		{-1, 5},
+		{-1, -1, -1, -1},
+		{math.MaxInt32, math.MinInt32},
+		slices.Repeat([]int32{1 << 30, 5}, 400),
 	} {
 		var blob any
 		if b := narrowColumn(v); b != nil {

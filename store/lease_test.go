@@ -448,8 +448,12 @@ func TestLeaseRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	_, _, _, f := feedStore(t, 1, 1, 1, 1, nil)
 	for _, bad := range []harness.LeaseRequest{
-		{Groups: 1, TTL: time.Second}, {ID: "a", TTL: time.Second}, {ID: "a", Groups: 1}, {ID: "a", Groups: 1, Tokens: -1, TTL: time.Second},
-		{ID: "a\x00", Groups: 1, TTL: time.Second}, {ID: "a", Consumer: "\xff", Groups: 1, TTL: time.Second},
+		{Groups: 1, TTL: time.Second},
+		{ID: "a", TTL: time.Second},
+		{ID: "a", Groups: 1},
+		{ID: "a", Groups: 1, Tokens: -1, TTL: time.Second},
+		{ID: "a\x00", Groups: 1, TTL: time.Second},
+		{ID: "a", Consumer: "\xff", Groups: 1, TTL: time.Second},
 	} {
 		if l, err := f.Lease(t.Context(), bad); err == nil {
 			t.Errorf("%+v gave %+v", bad, l)

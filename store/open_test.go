@@ -84,16 +84,24 @@ func TestOpenRefusesWithARemedy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ErrNotDatabase, ErrNotDatabase, "it is no regular file", "name a regular file"},
-		{"text file", func(t *testing.T, path string) { writeFile(t, path, strings.Repeat("not a database\n", 100)) },
-			ErrNotDatabase, ErrNotDatabase, "not an SQLite database (file is not a database)", "check the path: this file is something else"},
-		{"another program's", func(t *testing.T, path string) { shell(t, path, "CREATE TABLE notes (x)") },
-			ErrForeign, ErrForeign, "an SQLite database of another program", "choose another path"},
-		{"another application id", func(t *testing.T, path string) {
-			shell(t, path, "PRAGMA application_id = 5; PRAGMA user_version = 1; CREATE TABLE x (y)")
+		{
+			"text file", func(t *testing.T, path string) { writeFile(t, path, strings.Repeat("not a database\n", 100)) },
+			ErrNotDatabase, ErrNotDatabase, "not an SQLite database (file is not a database)", "check the path: this file is something else",
 		},
-			ErrForeign, ErrForeign, "an SQLite database of another program", "choose another path"},
-		{"newer", func(t *testing.T, path string) { shell(t, closedLedger(t, path), "PRAGMA user_version = 1000") },
-			ErrNewer, ErrNewer, fmt.Sprintf("written by a newer version of harness: schema 1000, known up to %d", latest), "install the newer harness"},
+		{
+			"another program's", func(t *testing.T, path string) { shell(t, path, "CREATE TABLE notes (x)") },
+			ErrForeign, ErrForeign, "an SQLite database of another program", "choose another path",
+		},
+		{
+			"another application id", func(t *testing.T, path string) {
+				shell(t, path, "PRAGMA application_id = 5; PRAGMA user_version = 1; CREATE TABLE x (y)")
+			},
+			ErrForeign, ErrForeign, "an SQLite database of another program", "choose another path",
+		},
+		{
+			"newer", func(t *testing.T, path string) { shell(t, closedLedger(t, path), "PRAGMA user_version = 1000") },
+			ErrNewer, ErrNewer, fmt.Sprintf("written by a newer version of harness: schema 1000, known up to %d", latest), "install the newer harness",
+		},
 		{"damaged", func(t *testing.T, path string) {
 			closedLedger(t, path)
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -105,8 +113,10 @@ func TestOpenRefusesWithARemedy(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ErrDamaged, ErrDamaged, "the database file is damaged (database disk image is malformed)", "restore a backup"},
-		{"empty", func(t *testing.T, path string) { writeFile(t, path, "") },
-			nil, ErrNoLedger, "no ledger there: the file is empty", "a run creates its ledger when it starts"},
+		{
+			"empty", func(t *testing.T, path string) { writeFile(t, path, "") },
+			nil, ErrNoLedger, "no ledger there: the file is empty", "a run creates its ledger when it starts",
+		},
 		{"missing", func(*testing.T, string) {}, nil, ErrNoLedger, "no ledger there", "a run creates its ledger when it starts"},
 	}
 	for _, tt := range tests {

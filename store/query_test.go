@@ -178,8 +178,11 @@ func TestSummaryCountsByEnvironmentAndType(t *testing.T) {
 	got, err := s.Summary(t.Context(), run.ID)
 	want := []SummaryRow{
 		{"alfworld", "heat", Counts{Episodes: 4, Pending: 2, Done: 1, Failed: 1, Steps: 2, MeanSteps: 2}, map[harness.StopReason]int{harness.StopMaxSteps: 1}},
-		{"alfworld", "pick", Counts{Episodes: 4, Pending: 1, Running: 1, Done: 2, Won: 2, Steps: 4, MeanReward: 10, MeanScore: 1, MeanSteps: 2, Invalid: 0.25},
-			map[harness.StopReason]int{harness.StopWon: 2}},
+		{
+			"alfworld", "pick",
+			Counts{Episodes: 4, Pending: 1, Running: 1, Done: 2, Won: 2, Steps: 4, MeanReward: 10, MeanScore: 1, MeanSteps: 2, Invalid: 0.25},
+			map[harness.StopReason]int{harness.StopWon: 2},
+		},
 	}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v (-want +got):\n%s", err, d)

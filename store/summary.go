@@ -62,7 +62,7 @@ func (s *Store) Runs(ctx context.Context) ([]RunSummary, error) {
 		"LEFT JOIN episodes e ON e.run_id = r.id GROUP BY r.id ORDER BY r.id"
 	return collect(query(ctx, s.db, "list runs", text, nil, func(scan func(...any) error) (RunSummary, error) {
 		var sum RunSummary
-		run, err := scanRun(func(to ...any) error { return scan(append(to, sum.Counts.targets()...)...) })
+		run, err := scanRun(func(to ...any) error { return scan(append(to, sum.targets()...)...) })
 		sum.Run = run
 		return sum, err
 	}))

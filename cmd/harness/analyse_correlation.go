@@ -65,8 +65,14 @@ func (c *correlationCommand) run(cmd *cobra.Command) error {
 	}
 	data.head(c.g)
 	t := table{columns: []column{
-		{title: "S and H_resp"}, {title: "responses", right: true}, {title: "with α ≠ 1", right: true}, {title: "pearson", right: true},
-		{title: "mean within states", right: true}, {title: "of states", right: true}, {title: "signs agree", right: true}, {title: "of pairs", right: true},
+		{title: "S and H_resp"},
+		{title: "responses", right: true},
+		{title: "with α ≠ 1", right: true},
+		{title: "pearson", right: true},
+		{title: "mean within states", right: true},
+		{title: "of states", right: true},
+		{title: "signs agree", right: true},
+		{title: "of pairs", right: true},
 	}}
 	for _, r := range results {
 		t.add("per "+string(r.Measure), strconv.Itoa(r.Responses), strconv.Itoa(r.Modulated), number(r.Pearson, r.Responses),

@@ -167,8 +167,15 @@ func (c *entropyCommand) print(run store.Run, rows []entropyRow, n, without int)
 		fmt.Fprintf(w, "left out: %s without entropies\n", plural(without, "response"))
 	}
 	t := table{columns: []column{
-		{title: c.by}, {title: "responses", right: true}, {title: "mean", right: true}, {title: "between", right: true}, {title: "10%", right: true},
-		{title: "90%", right: true}, {title: "rewarded episodes", right: true}, {title: "mean", right: true}, {title: "others' mean", right: true},
+		{title: c.by},
+		{title: "responses", right: true},
+		{title: "mean", right: true},
+		{title: "between", right: true},
+		{title: "10%", right: true},
+		{title: "90%", right: true},
+		{title: "rewarded episodes", right: true},
+		{title: "mean", right: true},
+		{title: "others' mean", right: true},
 	}}
 	for _, r := range rows {
 		if r.Responses == 0 {

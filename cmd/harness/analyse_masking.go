@@ -84,8 +84,12 @@ func (c *maskingCommand) run(cmd *cobra.Command) error {
 	}
 	fmt.Fprintf(c.g.stdout, "reward  %s of responses have reward 1; advantages are GRPO's within a state\n", percent(won, n))
 	t := table{columns: []column{
-		{title: "step on"}, {title: "responses kept", right: true}, {title: "dH/dη, nats", right: true}, {title: "± s.e.", right: true},
-		{title: fmt.Sprintf("ΔH at η = %g, nats", c.eta), right: true}, {title: "± s.e.", right: true},
+		{title: "step on"},
+		{title: "responses kept", right: true},
+		{title: "dH/dη, nats", right: true},
+		{title: "± s.e.", right: true},
+		{title: fmt.Sprintf("ΔH at η = %g, nats", c.eta), right: true},
+		{title: "± s.e.", right: true},
 	}}
 	for _, e := range effects {
 		t.add(string(e.Mask), strconv.Itoa(e.Kept), number(e.Drift, 1), number(e.DriftE, 1), number(e.Step, 1), number(e.StepE, 1))

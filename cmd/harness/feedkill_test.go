@@ -248,6 +248,8 @@ func (c *killClient) post(ctx context.Context, op, id string) (*http.Response, e
 	return http.DefaultClient.Do(req)
 }
 
-var _ feed.Book = (*store.Feed)(nil)
-var _ feed.Versions = (*store.Feed)(nil)
-var _ feed.Source = (*ledgerSource)(nil)
+var (
+	_ feed.Book     = (*store.Feed)(nil)
+	_ feed.Versions = (*store.Feed)(nil)
+	_ feed.Source   = (*ledgerSource)(nil)
+)

@@ -98,7 +98,7 @@ func policyIdentity(name string) string {
 	if !onServer(spec) {
 		return name
 	}
-	kind, _, _ := llm.SplitSpec(spec) //nolint:errcheck // onServer has split it
+	kind, _, _ := llm.SplitSpec(spec) // onServer has split it
 	return kind + " " + model
 }
 

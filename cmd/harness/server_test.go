@@ -240,8 +240,10 @@ func TestRendererMakesSGLangExact(t *testing.T) {
 	sglang, vllm := llmtest.New(t, llmtest.Options{Dialect: llmtest.SGLang}), llmtest.New(t, llmtest.Options{Dialect: llmtest.VLLM})
 	path := filepath.Join(t.TempDir(), "sglang.db")
 	rollout := func(name string, more ...string) (*buffer, int) {
-		code, _, stderr := inMemory(never(t), nil, append([]string{"rollout", "--db", path, "--name", name, "--policy", "sglang:" + sglang.URL, "--tasks", "1", "--group", "1",
-			"--max-steps", "2", "--max-tokens", "8", "--quiet"}, more...)...)
+		code, _, stderr := inMemory(never(t), nil, append([]string{
+			"rollout", "--db", path, "--name", name, "--policy", "sglang:" + sglang.URL, "--tasks", "1", "--group", "1",
+			"--max-steps", "2", "--max-tokens", "8", "--quiet",
+		}, more...)...)
 		return stderr, code
 	}
 	for name, more := range map[string][]string{"text": nil, "exact": {"--renderer", "vllm:" + vllm.URL}} {

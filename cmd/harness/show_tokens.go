@@ -24,9 +24,16 @@ func (c *showCommand) tokenTable(s harness.Step) error {
 	fmt.Fprintf(w, "  %s after %s of prompt%s\n", plural(len(tok.IDs), "token"), plural(len(tok.PromptIDs), "token"), metaLine(tok))
 	exact, compat := agent.MaskFromSpans(spans, s.Spans), agent.MaskFromSpans(spans, agent.CompatByteSpans(s.Response))
 	t := table{columns: []column{
-		{title: "token", right: true}, {title: "id", right: true}, {title: "text"}, {title: "log-prob", right: true},
-		{title: "entropy", right: true}, {title: "low", right: true}, {title: "high", right: true}, {title: "version", right: true},
-		{title: "exact"}, {title: "serl-compat"},
+		{title: "token", right: true},
+		{title: "id", right: true},
+		{title: "text"},
+		{title: "log-prob", right: true},
+		{title: "entropy", right: true},
+		{title: "low", right: true},
+		{title: "high", right: true},
+		{title: "version", right: true},
+		{title: "exact"},
+		{title: "serl-compat"},
 	}}
 	for i, id := range tok.IDs {
 		text, inExact, inCompat := "?", "?", "?" // unknown: the server did not spell its tokens

@@ -32,7 +32,7 @@ type Case struct {
 }
 
 // Mismatch is the first difference of an episode.
-type Mismatch struct {
+type Mismatch struct { //nolint:errname // it is a finding of a comparison first, and an error so that a Case can carry it
 	Step   int
 	Action string
 	Field  string

@@ -157,10 +157,10 @@ func (n *listNode) render(r *renderer) error {
 	count := -1
 	err := n.query.forEach(r, func(i, total int) error {
 		count = total
-		switch {
-		case i == 0:
+		switch i {
+		case 0:
 			return nil
-		case i == total-1:
+		case total - 1:
 			return n.last.render(r)
 		default:
 			return n.sep.render(r)

@@ -34,9 +34,6 @@ func newScope(bound []grammar.Placeholder) *scope {
 	return &scope{bound, b.String()}
 }
 
-// slot finds a placeholder, or -1.
-func (s *scope) slot(p grammar.Placeholder) int { return slices.Index(s.bound, p) }
-
 // variable finds the slot that an expression means by a name, or -1: the last one bound under it.
 func (s *scope) variable(name string) int {
 	for i := len(s.bound) - 1; i >= 0; i-- {

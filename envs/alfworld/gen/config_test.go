@@ -20,12 +20,21 @@ func TestValidateRefuses(t *testing.T) {
 		{"split that loaders skip", Config{Count: 1, Split: "Sliced"}, `split "Sliced": loaders skip`},
 		{"unknown room", Config{Count: 1, Rooms: []Room{"cellar"}}, `unknown room "cellar"`},
 		{"unknown task", Config{Count: 1, Types: []TaskType{"sing"}}, `unknown task type "sing"`},
-		{"heat in a bathroom", Config{Count: 1, Types: []TaskType{Heat}, Rooms: []Room{Bathroom}},
-			"task pick_heat_then_place_in_recep cannot be set in [bathroom]"},
-		{"lamp in a kitchen", Config{Count: 1, Types: []TaskType{Place, Look}, Rooms: []Room{Kitchen}},
-			"task look_at_obj_in_light cannot be set in [kitchen]"},
-		{"all tasks in a bedroom", Config{Count: 1, Rooms: []Room{Bedroom}},
-			"task pick_clean_then_place_in_recep cannot be set in [bedroom]"},
+		{
+			"heat in a bathroom",
+			Config{Count: 1, Types: []TaskType{Heat}, Rooms: []Room{Bathroom}},
+			"task pick_heat_then_place_in_recep cannot be set in [bathroom]",
+		},
+		{
+			"lamp in a kitchen",
+			Config{Count: 1, Types: []TaskType{Place, Look}, Rooms: []Room{Kitchen}},
+			"task look_at_obj_in_light cannot be set in [kitchen]",
+		},
+		{
+			"all tasks in a bedroom",
+			Config{Count: 1, Rooms: []Room{Bedroom}},
+			"task pick_clean_then_place_in_recep cannot be set in [bedroom]",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

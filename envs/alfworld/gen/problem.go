@@ -9,8 +9,11 @@ import (
 // spokenTypes are the types that the domain's actions name. They are declared in every problem, also
 // where the room has nothing of the type, for planners want every name declared.
 var spokenTypes = []struct{ name, of string }{
-	{"SinkBasinType", "rtype"}, {"MicrowaveType", "rtype"}, {"FridgeType", "rtype"},
-	{"KnifeType", "otype"}, {"ButterKnifeType", "otype"},
+	{"SinkBasinType", "rtype"},
+	{"MicrowaveType", "rtype"},
+	{"FridgeType", "rtype"},
+	{"KnifeType", "otype"},
+	{"ButterKnifeType", "otype"},
 }
 
 // problem writes the scene and the goal as a PDDL problem of the household domain.

@@ -17,10 +17,12 @@ func TestSentences(t *testing.T) {
 		{goalOf(t, Place, "Apple", "CounterTop"), []string{"get an apple and put it on a countertop", "put an apple on a countertop"}},
 		{goalOf(t, PickTwo, "CD", "Safe"), []string{
 			"find two things of the kind cd and put both in one safe",
-			"put a cd and another cd in a safe, both in the same place"}},
+			"put a cd and another cd in a safe, both in the same place",
+		}},
 		{goalOf(t, Look, "AlarmClock", "FloorLamp"), []string{
 			"hold an alarmclock in the light of a floorlamp",
-			"take an alarmclock and look at it by the light of a floorlamp"}},
+			"take an alarmclock and look at it by the light of a floorlamp",
+		}},
 		{goalOf(t, Clean, "Egg", "Microwave"), []string{"put a clean egg in a microwave", "wash an egg, then put it in a microwave"}},
 		{goalOf(t, Heat, "Egg", "Ottoman"), []string{"heat an egg, then put it on an ottoman", "put a hot egg on an ottoman"}},
 		{goalOf(t, Cool, "Pan", "StoveBurner"), []string{"cool a pan, then put it on a stoveburner", "put a cold pan on a stoveburner"}},

@@ -53,16 +53,36 @@ func TestSolve(t *testing.T) {
 		goal   goal
 		want   []string
 	}{
-		{"the neighbour needs no walk", map[string]int{"Mug": 0}, goalOf(t, Place, "Mug", "Cabinet"),
-			[]string{"go to diningtable 1", "take mug 1 from diningtable 1", "open cabinet 1", "move mug 1 to cabinet 1"}},
-		{"clean", map[string]int{"Mug": 4}, goalOf(t, Clean, "Mug", "DiningTable"),
-			[]string{"go to sidetable 1", "take mug 1 from sidetable 1", "go to sinkbasin 1",
-				"clean mug 1 with sinkbasin 1", "go to diningtable 1", "move mug 1 to diningtable 1"}},
-		{"what is cold already", map[string]int{"Apple": 3}, goalOf(t, Cool, "Apple", "SinkBasin"),
-			[]string{"go to fridge 1", "open fridge 1", "take apple 1 from fridge 1",
-				"cool apple 1 with fridge 1", "go to sinkbasin 1", "move apple 1 to sinkbasin 1"}},
-		{"look", map[string]int{"Book": 0, "DeskLamp": 4}, goalOf(t, Look, "Book", "DeskLamp"),
-			[]string{"go to diningtable 1", "take book 1 from diningtable 1", "go to sidetable 1", "use desklamp 1"}},
+		{
+			"the neighbour needs no walk",
+			map[string]int{"Mug": 0},
+			goalOf(t, Place, "Mug", "Cabinet"),
+			[]string{"go to diningtable 1", "take mug 1 from diningtable 1", "open cabinet 1", "move mug 1 to cabinet 1"},
+		},
+		{
+			"clean",
+			map[string]int{"Mug": 4},
+			goalOf(t, Clean, "Mug", "DiningTable"),
+			[]string{
+				"go to sidetable 1", "take mug 1 from sidetable 1", "go to sinkbasin 1",
+				"clean mug 1 with sinkbasin 1", "go to diningtable 1", "move mug 1 to diningtable 1",
+			},
+		},
+		{
+			"what is cold already",
+			map[string]int{"Apple": 3},
+			goalOf(t, Cool, "Apple", "SinkBasin"),
+			[]string{
+				"go to fridge 1", "open fridge 1", "take apple 1 from fridge 1",
+				"cool apple 1 with fridge 1", "go to sinkbasin 1", "move apple 1 to sinkbasin 1",
+			},
+		},
+		{
+			"look",
+			map[string]int{"Book": 0, "DeskLamp": 4},
+			goalOf(t, Look, "Book", "DeskLamp"),
+			[]string{"go to diningtable 1", "take book 1 from diningtable 1", "go to sidetable 1", "use desklamp 1"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

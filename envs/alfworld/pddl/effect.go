@@ -22,17 +22,7 @@ func parseEffects(n *Node, when *Formula, out []Effect) ([]Effect, error) {
 		}
 		return out, nil
 	case "when":
-		if len(rest) != 2 {
-			return nil, errAt(n, "takes a condition and an effect, has %d parts", len(rest))
-		}
-		if when != nil {
-			return nil, errAt(n, "a conditional effect inside another is not supported")
-		}
-		cond, err := parseCondition(rest[0])
-		if err != nil {
-			return nil, err
-		}
-		return parseEffects(rest[1], cond, out)
+		return parseWhen(n, rest, when, out)
 	case "increase":
 		if len(rest) != 2 || !rest[0].is("total-cost") {
 			return nil, errAt(n, "only (increase (total-cost) ...) is supported")
@@ -53,4 +43,19 @@ func parseEffects(n *Node, when *Formula, out []Effect) ([]Effect, error) {
 		args, err := parseTerms(n, rest)
 		return append(out, Effect{When: when, Pred: word, Args: args, Line: n.Line}), err
 	}
+}
+
+// parseWhen flattens a conditional effect; when is the condition that it stands under already.
+func parseWhen(n *Node, rest []*Node, when *Formula, out []Effect) ([]Effect, error) {
+	if len(rest) != 2 {
+		return nil, errAt(n, "takes a condition and an effect, has %d parts", len(rest))
+	}
+	if when != nil {
+		return nil, errAt(n, "a conditional effect inside another is not supported")
+	}
+	cond, err := parseCondition(rest[0])
+	if err != nil {
+		return nil, err
+	}
+	return parseEffects(rest[1], cond, out)
 }

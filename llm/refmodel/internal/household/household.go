@@ -12,12 +12,12 @@ import (
 
 // thing is a receptacle or an object, e.g. "cabinet 2".
 type thing struct {
-	kind, name  string
-	closable    bool
-	open        bool
-	inside      []*thing // a receptacle's objects
-	hot, cold   bool
-	clean, seen bool
+	kind, name string
+	closable   bool
+	open       bool
+	inside     []*thing // a receptacle's objects
+	hot, cold  bool
+	clean      bool
 }
 
 // Game is one room and one task. It is not safe for concurrent use.
@@ -36,14 +36,22 @@ var rooms = []struct {
 	receptacles []string // kinds, with how many at most
 	objects     []string
 }{
-	{[]string{"cabinet*6", "drawer*3", "countertop*3", "fridge", "microwave", "sinkbasin", "stoveburner*4", "garbagecan", "shelf*2", "diningtable"},
-		[]string{"apple", "bread", "egg", "lettuce", "potato", "tomato", "bowl", "cup", "mug", "plate", "pan", "pot", "fork", "knife", "spoon", "spatula", "saltshaker", "peppershaker", "dishsponge"}},
-	{[]string{"bed", "desk*2", "drawer*5", "shelf*4", "sidetable*2", "safe", "garbagecan", "dresser"},
-		[]string{"book", "pen", "pencil", "cd", "cellphone", "creditcard", "keychain", "laptop", "mug", "bowl", "alarmclock", "pillow", "watch"}},
-	{[]string{"cabinet*4", "countertop", "sinkbasin*2", "toilet", "bathtubbasin", "towelholder", "garbagecan", "shelf*2", "drawer*2"},
-		[]string{"soapbar", "soapbottle", "cloth", "spraybottle", "toiletpaper", "candle", "tissuebox", "towel", "handtowel"}},
-	{[]string{"sofa", "armchair*2", "coffeetable", "sidetable*3", "shelf*3", "drawer*4", "dresser", "garbagecan"},
-		[]string{"remotecontrol", "newspaper", "pillow", "vase", "statue", "box", "laptop", "book", "keychain", "watch", "creditcard", "plate"}},
+	{
+		[]string{"cabinet*6", "drawer*3", "countertop*3", "fridge", "microwave", "sinkbasin", "stoveburner*4", "garbagecan", "shelf*2", "diningtable"},
+		[]string{"apple", "bread", "egg", "lettuce", "potato", "tomato", "bowl", "cup", "mug", "plate", "pan", "pot", "fork", "knife", "spoon", "spatula", "saltshaker", "peppershaker", "dishsponge"},
+	},
+	{
+		[]string{"bed", "desk*2", "drawer*5", "shelf*4", "sidetable*2", "safe", "garbagecan", "dresser"},
+		[]string{"book", "pen", "pencil", "cd", "cellphone", "creditcard", "keychain", "laptop", "mug", "bowl", "alarmclock", "pillow", "watch"},
+	},
+	{
+		[]string{"cabinet*4", "countertop", "sinkbasin*2", "toilet", "bathtubbasin", "towelholder", "garbagecan", "shelf*2", "drawer*2"},
+		[]string{"soapbar", "soapbottle", "cloth", "spraybottle", "toiletpaper", "candle", "tissuebox", "towel", "handtowel"},
+	},
+	{
+		[]string{"sofa", "armchair*2", "coffeetable", "sidetable*3", "shelf*3", "drawer*4", "dresser", "garbagecan"},
+		[]string{"remotecontrol", "newspaper", "pillow", "vase", "statue", "box", "laptop", "book", "keychain", "watch", "creditcard", "plate"},
+	},
 }
 
 var closable = []string{"cabinet", "drawer", "fridge", "microwave", "safe"}

@@ -157,8 +157,16 @@ func TestFlags(t *testing.T) {
 		word string
 		want vocab.Flags
 	}{
-		{"Nothing", vocab.Bad}, {"nothing", vocab.Content}, {"failed", vocab.Bad}, {"Success", vocab.Good}, {"7", vocab.Number},
-		{"the", 0}, {"a", 0}, {"cd", vocab.Content}, {"command", 0}, {"shelf", vocab.Content},
+		{"Nothing", vocab.Bad},
+		{"nothing", vocab.Content},
+		{"failed", vocab.Bad},
+		{"Success", vocab.Good},
+		{"7", vocab.Number},
+		{"the", 0},
+		{"a", 0},
+		{"cd", vocab.Content},
+		{"command", 0},
+		{"shelf", vocab.Content},
 	} {
 		if got := flagsOf(c.word, in, 100); got != c.want {
 			t.Errorf("flags of %q are %b, want %b", c.word, got, c.want)

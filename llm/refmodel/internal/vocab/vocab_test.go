@@ -10,8 +10,19 @@ import (
 )
 
 var testWords = []Word{
-	{"go", 0}, {" go", 0}, {" to", 0}, {"tomato", Content}, {" tomato", Content}, {"Tomato", Content}, {"<action>", Open},
-	{" '", Open}, {"\n\n", Close}, {"success", Good}, {"failed", Bad}, {"12", Number}, {"gone", 0},
+	{"go", 0},
+	{" go", 0},
+	{" to", 0},
+	{"tomato", Content},
+	{" tomato", Content},
+	{"Tomato", Content},
+	{"<action>", Open},
+	{" '", Open},
+	{"\n\n", Close},
+	{"success", Good},
+	{"failed", Bad},
+	{"12", Number},
+	{"gone", 0},
 }
 
 func build(tb testing.TB, words []Word) *Vocab {
