@@ -23,8 +23,8 @@ func TestKilledRunResumesToTheSameRows(t *testing.T) {
 		kills, short int
 		settings     []string
 	}{
-		{"expert", 50, 5, []string{"--policy", "expert:0.3", "--group", "4"}},
-		{"tokens", 10, 2, []string{"--policy", "refmodel", "--group", "2", "--tasks", "6", "--max-steps", "12"}},
+		{"expert", 50, 5, []string{"--policy", "expert:0.3", "--env", "alfworld", "--group", "4"}},
+		{"tokens", 10, 2, []string{"--policy", "refmodel", "--env", "all", "--group", "2", "--tasks", "6", "--max-steps", "12"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -47,21 +47,21 @@ type replayed struct {
 	Diff    string `json:"first_difference,omitempty"`
 }
 
-func (c *replayCommand) main(cmd *cobra.Command, args []string) (err error) {
+func (c *replayCommand) main(cmd *cobra.Command, args []string) error {
 	if (len(args) == 0) == (c.run == "") {
 		return usageError(cmd, errors.New("name episodes, or one --run"))
 	}
 	ctx := cmd.Context()
-	suite, err := c.source.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeSuite(suite)) }()
-	return readLedger(ctx, c.db, func(db *store.Store) error {
+	return readLedger(ctx, c.db, func(db *store.Store) (err error) {
 		episodes, err := c.episodes(cmd, db, args)
 		if err != nil {
 			return err
 		}
+		suite, err := c.suite(cmd, db, episodes[0].RunID)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, closeSuite(suite)) }()
 		results := make([]replayed, 0, len(episodes))
 		differ, steps := 0, 0
 		for _, ep := range episodes {
@@ -91,6 +91,18 @@ func (c *replayCommand) main(cmd *cobra.Command, args []string) (err error) {
 		}
 		return nil
 	})
+}
+
+// suite opens the environment that the run was made in, unless the command line names another.
+func (c *replayCommand) suite(cmd *cobra.Command, db *store.Store, runID int64) (harness.Suite, error) {
+	run, err := db.Run(cmd.Context(), runID)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.source.as(cmd, run); err != nil {
+		return nil, err
+	}
+	return c.source.open(cmd.Context())
 }
 
 func (c *replayCommand) episodes(cmd *cobra.Command, db *store.Store, args []string) ([]store.Episode, error) {

@@ -57,7 +57,7 @@ func newRollout(st stops, g *globals) *cobra.Command {
 		Short: "Collect episodes: run a policy on a panel of tasks and record everything",
 		Long: `rollout runs groups of episodes and writes every step to the ledger as it happens.
 
-Without flags it plays the embedded games with a built-in policy. The first Ctrl-C finishes the
+Without flags it plays the embedded games and shops in the embedded shop, with a built-in policy. The first Ctrl-C finishes the
 episodes that are running, the second stops at once; either way --resume goes on from there.`,
 		Example: `  harness rollout
   harness rollout --data $ALFWORLD_DATA --split valid_unseen --policy expert --group 1
@@ -101,6 +101,9 @@ var hereAndNow = map[string]bool{
 func (c *rolloutCommand) run(cmd *cobra.Command) error {
 	if err := c.validate(); err != nil {
 		return usageError(cmd, err)
+	}
+	if c.resume == "" && c.panelPath == "" && c.source.untouched(cmd) {
+		c.source.env = mixedName // nobody chose: show what there is
 	}
 	db, err := store.Open(c.st.hard, c.db, store.Config{Now: c.g.now})
 	if err != nil {

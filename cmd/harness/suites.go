@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/hindsightrl/harness/envs/alfworld/embedded"
 	"github.com/hindsightrl/harness/envs/webshop"
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/store"
 )
 
 // environments names what --env takes, with a line of explanation each.
@@ -37,6 +39,36 @@ func (s *envSource) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report; of WebShop the first: val)")
 	s.shop.flags(cmd)
 	s.browser.flags(cmd)
+}
+
+// envFlags are the names of the flags that choose or configure an environment.
+var envFlags = []string{
+	"env", "data", "split", "nouns", "variant", "goals", "observation", "ties", "shop-seed",
+	"backend", "browser", "screenshots", "pages", "no-sandbox",
+}
+
+// untouched reports whether nobody chose anything about the environment.
+func (s *envSource) untouched(cmd *cobra.Command) bool {
+	return !slices.ContainsFunc(envFlags, func(name string) bool { return cmd.Flags().Changed(name) })
+}
+
+// as makes the source that of a stored run, as far as the command line chose nothing else.
+func (s *envSource) as(cmd *cobra.Command, run store.Run) error {
+	if !s.untouched(cmd) {
+		return nil
+	}
+	var config map[string]string
+	if err := json.Unmarshal(run.Config, &config); err != nil {
+		return fmt.Errorf("run %q: read its configuration: %w", run.Name, err)
+	}
+	for _, name := range envFlags {
+		if v, ok := config[name]; ok && cmd.Flags().Lookup(name) != nil {
+			if err := cmd.Flags().Set(name, v); err != nil {
+				return fmt.Errorf("run %q: its --%s: %w", run.Name, name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // defaultSplit is what ALFWorld papers report first (eval_in_distribution).
