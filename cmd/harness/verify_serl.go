@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +32,11 @@ with --templates, which must hold the strings of the implementation that made th
 			if err != nil {
 				return errext.WithCode(err, exitUsage)
 			}
-			return runVerify(g, args, asJSON, func(name string, r io.Reader, report func(string)) (int, int, error) {
+			files := withoutFile(args, templates) // a glob of the vectors' folder takes their templates in
+			if len(files) == 0 {
+				return hintUsage(fmt.Errorf("%s holds templates, not cases", templates), "name the files of cases too")
+			}
+			return runVerify(g, files, asJSON, func(name string, r io.Reader, report func(string)) (int, int, error) {
 				data, err := io.ReadAll(r)
 				if err != nil {
 					return 0, 0, err
@@ -45,4 +52,16 @@ with --templates, which must hold the strings of the implementation that made th
 	cmd.Flags().StringVar(&templates, "templates", "", "file of the strings that the vectors were made with (default: this project's own, for vectors made with them)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// withoutFile leaves out of paths those that are the file at path.
+func withoutFile(paths []string, path string) []string {
+	other, err := os.Stat(path)
+	if err != nil {
+		return paths
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
+		info, err := os.Stat(p)
+		return err == nil && os.SameFile(info, other)
+	})
 }
