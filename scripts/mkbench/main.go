@@ -24,7 +24,7 @@ const (
 
 func main() {
 	count := flag.Int("count", 3, "runs of each benchmark; the table shows the median")
-	pkgs := flag.String("packages", "./...", "packages to measure")
+	pkgs := flag.String("packages", "./...", "packages to measure, separated by spaces")
 	match := flag.String("bench", ".", "benchmarks to run")
 	out := flag.String("out", "docs/performance.md", "file to write")
 	flag.Parse()
@@ -35,7 +35,8 @@ func main() {
 }
 
 func run(count int, pkgs, match, out string) error {
-	cmd := exec.CommandContext(context.Background(), "go", "test", "-run", "^$", "-bench", match, "-benchmem", "-p", "1", "-count", strconv.Itoa(count), pkgs)
+	args := []string{"test", "-run", "^$", "-bench", match, "-benchmem", "-p", "1", "-count", strconv.Itoa(count)}
+	cmd := exec.CommandContext(context.Background(), "go", append(args, strings.Fields(pkgs)...)...)
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
 	if err != nil {
