@@ -169,7 +169,7 @@ func TestRunsOfOneSecondGetNamesOfTheirOwn(t *testing.T) {
 		}
 	}
 	names := command(t, nil, "runs", "--db", db).stdout
-	for _, want := range []string{"alfworld-20260102-030405 ", "alfworld-20260102-030405-2 ", "alfworld-20260102-030405-3 "} {
+	for _, want := range []string{"all-20260102-030405 ", "all-20260102-030405-2 ", "all-20260102-030405-3 "} {
 		if !strings.Contains(names, want) {
 			t.Errorf("no run %q:\n%s", want, names)
 		}
