@@ -40,13 +40,7 @@ the result with the stored rows and fails where they differ.`,
   harness explain 17 --pass 2`,
 		GroupID: "look",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := episodeArg(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return readLedger(cmd.Context(), c.db, func(db *store.Store) error { return c.run(cmd.Context(), db, id) })
-		},
+		RunE:    onEpisode(&c.db, c.run),
 	}
 	ledgerFlag(cmd, &c.db)
 	f := cmd.Flags()

@@ -53,3 +53,15 @@ func episodeArg(cmd *cobra.Command, arg string) (int64, error) {
 	}
 	return id, nil
 }
+
+// onEpisode makes a command's RunE of what it does with the one episode that it takes as argument. The
+// path is read when the command runs, after its flags.
+func onEpisode(path *string, run func(ctx context.Context, db *store.Store, id int64) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := episodeArg(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		return readLedger(cmd.Context(), *path, func(db *store.Store) error { return run(cmd.Context(), db, id) })
+	}
+}

@@ -35,13 +35,7 @@ log-probability without the context, with it, and the difference in nats.`,
 		Example: `  harness score show 17 --mode future_trajectory
   harness score show 17 --mode immediate_feedback --step 3 --all`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := episodeArg(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return readLedger(cmd.Context(), c.db, func(db *store.Store) error { return c.run(cmd.Context(), db, id) })
-		},
+		RunE: onEpisode(&c.db, c.run),
 	}
 	ledgerFlag(cmd, &c.db)
 	f := cmd.Flags()

@@ -33,13 +33,7 @@ func newShow(g *globals) *cobra.Command {
   harness show 17 --json`,
 		GroupID: "look",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := episodeArg(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return readLedger(cmd.Context(), c.db, func(db *store.Store) error { return c.run(cmd.Context(), db, id) })
-		},
+		RunE:    onEpisode(&c.db, c.run),
 	}
 	ledgerFlag(cmd, &c.db)
 	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print JSON: every field, byte for byte")
