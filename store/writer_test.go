@@ -103,9 +103,25 @@ func TestFullDiskIsReportedToEveryCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := testRun(t, s, 16, 1)
+	run := testRun(t, s, 17, 1)
+	kept := newGame(99, 200).step() // what must stay readable, whatever of the rest fits
+	rec := s.Recorder(run.ID)
+	id, _, err := rec.Begin(t.Context(), pending(t, s, run.ID)[16])
+	if err == nil {
+		err = errors.Join(rec.Step(t.Context(), id, kept), rec.Finish(t.Context(), id, outcome([]harness.Step{kept})))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	// The page limit gives the same error as a full disk, without filling one.
-	err = s.write(t.Context(), func(c *conn) error { _, err := c.value("PRAGMA max_page_count = 60"); return err })
+	err = s.write(t.Context(), func(c *conn) error {
+		pages, err := c.value("PRAGMA page_count")
+		if err != nil {
+			return err
+		}
+		_, err = c.value(fmt.Sprintf("PRAGMA max_page_count = %d", pages.(int64)+8))
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
