@@ -1,0 +1,16 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func newSWEBench(st stops, g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "swebench",
+		Short: "Build SWE-bench's embedded images",
+		Long: `swebench holds what repairing repositories in containers needs beside a rollout.
+
+Episodes are collected with: harness rollout --env swebench`,
+		GroupID: "run",
+	}
+	cmd.AddCommand(newSWEBenchImages(st, g))
+	return cmd
+}
