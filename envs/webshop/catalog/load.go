@@ -58,9 +58,9 @@ type Config struct {
 	Finish func()
 }
 
-// largeGCPercent is how much garbage may pile up while a large file is loaded: with Go's default, what
-// is loaded would take its size twice.
-const largeGCPercent = 30
+// loadLimit is the memory from which on garbage is collected eagerly while a large file is loaded, in
+// bytes: with Go's default alone, what is loaded would take its size twice.
+const loadLimit = 3 << 30
 
 // batch is a run of records on its way through a worker.
 type batch struct {
@@ -77,7 +77,9 @@ type batch struct {
 func Load(ctx context.Context, f Files, cfg Config) (*Catalog, error) {
 	keep := cfg.Size <= keepDetails
 	if !keep {
-		defer debug.SetGCPercent(debug.SetGCPercent(largeGCPercent))
+		before := debug.SetMemoryLimit(-1)
+		debug.SetMemoryLimit(min(before, loadLimit))
+		defer debug.SetMemoryLimit(before)
 	}
 	attributes, human := map[string]attributeEntry{}, map[string][]Instruction{}
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))

@@ -11,7 +11,7 @@ import (
 // Builder makes an Index. Prepare may be called in parallel; Add and Index by one goroutine.
 type Builder struct {
 	mu    sync.RWMutex
-	terms map[string]uint32
+	terms lexicon
 	pool  sync.Pool // *worker
 
 	// For each document its distinct terms with their counts: id<<8 | count, or id<<8 | 0 and then the count.
@@ -27,35 +27,24 @@ type Builder struct {
 // worker keeps what analysing needs from one document to the next.
 type worker struct {
 	analyzer analyzer
-	recent   [1 << recentBits]knownToken
-	known    map[string]knownToken // raw tokens seen before
-	counts   []uint32              // of each term in the document at hand; zero between documents
-	touched  []uint32              // terms with a count
+	known    lexicon  // tokens seen before, with their terms; stopWord for stop words
+	counts   []uint32 // of each term in the document at hand; zero between documents
+	touched  []uint32 // terms with a count
 }
-
-// knownToken is a token with its term; stopWord for stop words.
-type knownToken struct {
-	token string
-	id    uint32
-}
-
-// recentBits is the size of the table that is looked at before the map: a text's frequent words fit
-// into the processor's cache, all words do not.
-const recentBits = 13
 
 // blockSize is how many entries a block holds: 4 MiB.
 const blockSize = 1 << 20
 
 // stopWord marks a token without a term.
-const stopWord = math.MaxUint32
+const stopWord = math.MaxUint32 - 1
 
 // maxKnown bounds a worker's memory of tokens.
-const maxKnown = 1 << 18
+const maxKnown = 1 << 20
 
 // NewBuilder makes an empty one.
 func NewBuilder() *Builder {
-	b := &Builder{terms: map[string]uint32{}}
-	b.pool.New = func() any { return &worker{known: map[string]knownToken{}} }
+	b := &Builder{}
+	b.pool.New = func() any { return &worker{} }
 	return b
 }
 
@@ -69,8 +58,8 @@ type Document struct {
 func (b *Builder) Prepare(text string) *Document {
 	w := b.pool.Get().(*worker)
 	defer b.pool.Put(w)
-	if len(w.known) > maxKnown {
-		clear(w.known)
+	if w.known.words > maxKnown {
+		w.known.clear()
 	}
 	w.touched = w.touched[:0]
 	d := &Document{}
@@ -80,16 +69,12 @@ func (b *Builder) Prepare(text string) *Document {
 			break
 		}
 		token := text[start:end]
-		slot := &w.recent[slotOf(token)]
-		if slot.token != token {
-			k, ok := w.known[token]
-			if !ok {
-				k = knownToken{strings.Clone(token), b.id(w.analyzer.term(token))}
-				w.known[k.token] = k
-			}
-			*slot = k
+		id, ok := w.known.number(token)
+		if !ok {
+			id = b.id(w.analyzer.term(token))
+			w.known.add(token, id)
 		}
-		if id := slot.id; id != stopWord {
+		if id != stopWord {
 			w.count(id)
 			d.length++
 		}
@@ -105,15 +90,6 @@ func (b *Builder) Prepare(text string) *Document {
 		}
 	}
 	return d
-}
-
-// slotOf is a token's place in the table: FNV-1a.
-func slotOf(token string) uint32 {
-	h := uint32(2166136261)
-	for i := range len(token) {
-		h = (h ^ uint32(token[i])) * 16777619
-	}
-	return (h ^ h>>15) & (1<<recentBits - 1)
 }
 
 // count adds an occurrence of a term.
@@ -133,16 +109,16 @@ func (b *Builder) id(term []byte) uint32 {
 		return stopWord
 	}
 	b.mu.RLock()
-	id, ok := b.terms[string(term)]
+	id, ok := b.terms.number(string(term))
 	b.mu.RUnlock()
 	if ok {
 		return id
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if id, ok = b.terms[string(term)]; !ok {
-		id = uint32(len(b.terms))
-		b.terms[string(term)] = id
+	if id, ok = b.terms.number(string(term)); !ok {
+		id = uint32(b.terms.words)
+		b.terms.add(string(term), id)
 	}
 	return id
 }
@@ -191,7 +167,7 @@ func (b *Builder) Index() *Index {
 	n := len(b.ids)
 	x := &Index{terms: b.terms, norms: b.norms, docs: n, big: map[uint64]uint32{}}
 	x.shift = min(uint(32-bits.Len(uint(max(n, 1)))), 16)
-	x.starts = make([]uint32, len(b.terms)+1)
+	x.starts = make([]uint32, b.terms.words+1)
 	b.each(false, func(_ int, id, _ uint32) { x.starts[id+1]++ })
 	for i := 1; i < len(x.starts); i++ {
 		x.starts[i] += x.starts[i-1]
@@ -216,7 +192,7 @@ func (b *Builder) Index() *Index {
 
 // bound finds, for each term, the largest share of its weight that any document gets.
 func (x *Index) bound() {
-	x.most = make([]float32, len(x.terms))
+	x.most = make([]float32, x.terms.words)
 	for id := range x.most {
 		for _, p := range x.postings[x.starts[id]:x.starts[id+1]] {
 			x.most[id] = max(x.most[id], x.factor(uint32(id), p))

@@ -37,7 +37,7 @@ func ParseTies(s string) (Ties, error) {
 
 // Index is an inverted index in memory: about five bytes for each distinct term of each document.
 type Index struct {
-	terms    map[string]uint32
+	terms    lexicon
 	starts   []uint32 // of each term's postings
 	postings []uint32 // document<<shift | count, by document
 	big      map[uint64]uint32
@@ -60,7 +60,7 @@ type Hit struct {
 func (x *Index) Docs() int { return x.docs }
 
 // Terms is the number of distinct terms.
-func (x *Index) Terms() int { return len(x.terms) }
+func (x *Index) Terms() int { return x.terms.words }
 
 // weigh fills the table of length normalisation: Lucene's cache of 1 / (k1 · ((1-b) + b · dl/avgdl)).
 func (x *Index) weigh(tokens int64) {
@@ -129,7 +129,7 @@ func (x *Index) parse(s *scratch, query string) {
 			}
 			return
 		}
-		id, ok := x.terms[string(term)]
+		id, ok := x.terms.number(string(term))
 		if !ok {
 			s.seen[string(term)] = -1
 			return

@@ -15,13 +15,21 @@ import (
 	"github.com/hindsightrl/harness/envs/webshop/shop"
 )
 
-var products = flag.Int("products", 20_000, "products of the made-up shop that BenchmarkLargeShop loads: 1180000 is the size of the original's full data")
+var (
+	products = flag.Int("products", 20_000, "products of the made-up shop that BenchmarkLargeShop loads: 1180000 is the size of the original's full data")
+	folder   = flag.String("shop-folder", "", "folder that keeps the made-up shop from one BenchmarkLargeShop to the next")
+)
 
 // BenchmarkLargeShop loads a made-up shop from its files and searches it with titles of its products.
 func BenchmarkLargeShop(b *testing.B) {
-	dir := b.TempDir()
-	if err := gen.Write(dir, gen.Config{Products: *products, Seed: 1, Filler: 100}); err != nil {
-		b.Fatal(err)
+	dir := *folder
+	if dir == "" {
+		dir = b.TempDir()
+	}
+	if _, err := os.Stat(filepath.Join(dir, gen.ProductFile)); err != nil {
+		if err := gen.Write(dir, gen.Config{Products: *products, Seed: 1, Filler: 100}); err != nil {
+			b.Fatal(err)
+		}
 	}
 	info, err := os.Stat(filepath.Join(dir, gen.ProductFile))
 	if err != nil {
