@@ -35,9 +35,10 @@ const (
 // EpisodeRef names an episode inside a run: sample Sample of group Group, which is the run's
 // Group-th task. All randomness of the episode derives from (run seed, task, sample).
 type EpisodeRef struct {
-	ID     int64 `json:"id"`     // ledger id
-	Group  int   `json:"group"`  // 0-based index of the task in the run's panel
-	Sample int   `json:"sample"` // 0-based index within the group
+	ID     int64 `json:"id"`              // ledger id
+	Group  int   `json:"group"`           // 0-based, in the run: index of the task in the run's panel, plus the panel's size for each round before
+	Round  int   `json:"round,omitempty"` // how often the run took its panel before
+	Sample int   `json:"sample"`          // 0-based index within the group
 	Task   Task  `json:"task"`
 }
 

@@ -17,6 +17,17 @@ func Rand(runSeed int64, task Task, sample, step int, purpose string) *rand.Rand
 	return rand.New(rand.NewChaCha8(seed))
 }
 
+// RoundSeed is the seed of a run's round, in place of the run's: the same tasks come again, the random
+// numbers do not. Round 0 has the run's own.
+func RoundSeed(runSeed int64, round int) int64 {
+	if round == 0 {
+		return runSeed
+	}
+	h := sha256.New()
+	writeFields(h, "hindsight/round/1", fmt.Sprint(runSeed), fmt.Sprint(round))
+	return int64(binary.LittleEndian.Uint64(h.Sum(nil)))
+}
+
 // CallSeed is a seed for model servers that take one: 31 bits, never negative, from the same inputs.
 func CallSeed(runSeed int64, task Task, sample, step int) int64 {
 	h := sha256.New()

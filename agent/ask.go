@@ -45,14 +45,15 @@ func (a *attempt) ask(ctx, hard context.Context) (Answer, error) {
 // turnNow is the turn that the policy is asked for, with its random stream at the beginning.
 func (a *attempt) turnNow() Turn {
 	task, sample := a.ref.Task, a.ref.Sample
+	seed := harness.RoundSeed(a.cfg.RunSeed, a.ref.Round)
 	t := Turn{
 		Episode:     a.ref,
 		Step:        a.steps,
 		Prompt:      a.prompt,
 		Task:        a.task,
 		Observation: a.observation,
-		Rand:        harness.Rand(a.cfg.RunSeed, task, sample, a.steps, "policy"),
-		CallSeed:    harness.CallSeed(a.cfg.RunSeed, task, sample, a.steps),
+		Rand:        harness.Rand(seed, task, sample, a.steps, "policy"),
+		CallSeed:    harness.CallSeed(seed, task, sample, a.steps),
 		concrete:    a.format.Concrete,
 	}
 	if a.cfg.Conversation {
