@@ -229,19 +229,31 @@ func (x *Index) addTouched(s *scratch, t *queryTerm, base, end uint32, rest floa
 		t.postings = skipTo(t.postings, end, x.shift)
 		return
 	}
+	beyond := skipTo(t.postings, end, x.shift)
+	here := t.postings[:len(t.postings)-len(beyond)]
+	t.postings = beyond
+	if len(here) < scanRatio*len(kept) {
+		for _, p := range here {
+			if local := p>>x.shift - base; s.sums[local] != 0 {
+				s.sums[local] += x.part(t, p)
+			}
+		}
+		return
+	}
 	slices.Sort(kept)
 	for _, local := range kept {
 		doc := base + uint32(local)
-		t.postings = skipTo(t.postings, doc, x.shift)
-		if len(t.postings) == 0 {
+		if here = skipTo(here, doc, x.shift); len(here) == 0 {
 			return
 		}
-		if p := t.postings[0]; p>>x.shift == doc {
+		if p := here[0]; p>>x.shift == doc {
 			s.sums[local] += x.part(t, p)
 		}
 	}
-	t.postings = skipTo(t.postings, end, x.shift)
 }
+
+// scanRatio is how many postings are passed over in the time that jumping to one takes.
+const scanRatio = 24
 
 // skipTo leaves out postings of documents before doc, in steps that double.
 func skipTo(postings []uint32, doc uint32, shift uint) []uint32 {
