@@ -50,6 +50,7 @@ type LeaseRequest struct {
 	ID       string        // made up by the consumer, never used twice for two batches: asking again gives the same lease
 	Consumer string        // who asks, for people to read
 	Groups   int           // at most so many groups, at least 1
+	Min      int           // none at all where fewer groups are ready; 0 = 1
 	Tokens   int           // stop before so many prompt and response tokens, except for the first group; 0 = no bound
 	TTL      time.Duration // how long the groups are held without a word
 }
@@ -86,10 +87,16 @@ type FeedStep struct {
 	Score   float64 // the task's after the step
 	Won     bool
 	Valid   bool
+	Fork    *Fork   // of the episode; nil unless it is a leaf
+	Shared  int     // leading response tokens that an ancestor sampled; all of them in a shared step
 	Outcome Outcome // the episode's; its number of steps is not read
 	Tokens  *Tokens
 	Scored  *StepScore // student and teacher without their keys
 	Credit  *StepCredit
+
+	// Action marks the response tokens of the action, from the bytes that each token printed; nil where
+	// the ledger does not have those.
+	Action []bool
 }
 
 // StepCredit is what a credit pass made of a step.
@@ -99,7 +106,7 @@ type StepCredit struct {
 	Tokens []float32 // T final token advantages; nil: the policy gave no tokens
 }
 
-// FeedCounts say where the groups of a feed are. Every group is counted in one of the first six.
+// FeedCounts say where the groups of a feed are. Every group is counted in one of the first seven.
 type FeedCounts struct {
 	Open     int   `json:"open"`     // an episode has not finished
 	Waiting  int   `json:"waiting"`  // finished, and the credit pass does not have it yet
@@ -107,11 +114,13 @@ type FeedCounts struct {
 	Held     int   `json:"held"`     // leased, among them those whose time is over
 	Acked    int   `json:"acked"`    // delivered
 	Empty    int   `json:"empty"`    // finished without a step to hand over
+	Dropped  int   `json:"dropped"`  // given up: too stale
 	Rows     int64 `json:"rows"`     // steps delivered
 	Tokens   int64 `json:"tokens"`   // response tokens delivered
 	Returned int   `json:"returned"` // leases that were given back
 	Expired  int   `json:"expired"`  // leases that ran out
+	More     bool  `json:"more"`     // the run gets further groups
 }
 
 // Drained reports that every group was delivered and no other can come.
-func (c FeedCounts) Drained() bool { return c.Open+c.Waiting+c.Ready+c.Held == 0 }
+func (c FeedCounts) Drained() bool { return !c.More && c.Open+c.Waiting+c.Ready+c.Held == 0 }

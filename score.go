@@ -101,6 +101,7 @@ type GroupEpisode struct {
 	EpisodeRef
 	Attempt int64 // the attempt that closed it
 	Outcome Outcome
+	Fork    *Fork // nil unless it is a leaf
 	Steps   []Step
 	Texts   []StepText // what was written about it later, oldest first
 }

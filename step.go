@@ -35,4 +35,8 @@ type Step struct {
 	Tokens     *Tokens       `json:"tokens,omitempty"` // nil where the policy gave no tokens
 	PolicyTime time.Duration `json:"policy_ns"`        // time until the policy had answered
 	EnvTime    time.Duration `json:"env_ns"`           // time until the environment had answered
+
+	// What a leaf has in common with an ancestor (Fork). Both are read from the ledger, not written to it.
+	Shared       bool `json:"shared,omitempty"`        // the whole step is an ancestor's
+	SharedTokens int  `json:"shared_tokens,omitempty"` // leading response tokens that an ancestor sampled; all of them in a shared step
 }

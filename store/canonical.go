@@ -31,7 +31,7 @@ func (s *Store) DumpCanonical(ctx context.Context, runID int64, w io.Writer) err
 				return err
 			}
 		}
-		return nil
+		return d.unused(ctx, q, runID)
 	})
 	if err == nil {
 		err = d.w.Flush()
@@ -82,6 +82,13 @@ func (d *dumper) value(v any) {
 
 func (d *dumper) episode(ctx context.Context, q querier, e Episode) error {
 	d.line("episode", "group", e.Group, "sample", e.Sample, "task", e.Task.Key(), "status", string(e.Status))
+	if e.Fork != nil {
+		parent, err := sampleOf(ctx, q, e.Fork.Parent)
+		if err != nil {
+			return err
+		}
+		d.line("fork", "parent", parent, "step", e.Fork.Step, "token", e.Fork.Token)
+	}
 	if e.Outcome != nil {
 		d.line("outcome", "stop", string(e.Outcome.Stop), "won", e.Outcome.Won, "reward", e.Outcome.Reward, "score", e.Outcome.Score,
 			"steps", e.Outcome.Steps, "invalid", e.Outcome.Invalid)
@@ -109,6 +116,9 @@ func (d *dumper) step(s *harness.Step) {
 	d.line(" before", "anchor", s.Anchor, "admissible", s.Admissible)
 	d.line(" after", "feedback", s.Feedback, "privileged", s.Privileged, "text", s.Next.Text, "task", s.Next.Task, "anchor", s.Next.Anchor, "admissible", s.Next.Admissible)
 	d.messages(" next_prompt", s.NextPrompt)
+	if s.Shared || s.SharedTokens > 0 {
+		d.line(" shared", "step", s.Shared, "tokens", s.SharedTokens)
+	}
 	if t := s.Tokens; t != nil {
 		d.line(" tokens", "prompt", t.PromptIDs, "ids", t.IDs, "logprobs", t.Logprobs, "entropies", t.Entropies, "low", t.EntropyLow,
 			"high", t.EntropyHigh, "versions", t.Versions, "lengths", t.Lengths, "top_k", t.TopK)

@@ -3,18 +3,20 @@ package store
 // checkRules are the invariants between tables. Those that a single row can break by itself are
 // constraints of the schema; they are repeated here because a tool can switch constraints off.
 var checkRules = []rule{
-	{"runs", false, `SELECT r.id, 'its panel has ' || n.tasks || ' tasks, the run ' || n.groups || ' groups'
+	{"runs", false, `SELECT r.id, 'its panel has ' || n.tasks || ' tasks, the run ' || n.groups || ' groups in ' || n.rounds || ' rounds'
 		FROM runs r JOIN (SELECT r.id, (SELECT count(*) FROM tasks t WHERE t.panel_id = r.panel_id) AS tasks,
-			(SELECT count(*) FROM groups g WHERE g.run_id = r.id) AS groups FROM runs r) n ON n.id = r.id
-		WHERE n.tasks <> n.groups OR n.tasks = 0`},
+			(SELECT count(*) FROM groups g WHERE g.run_id = r.id) AS groups,
+			(SELECT coalesce(max(round), 0) + 1 FROM groups g WHERE g.run_id = r.id) AS rounds FROM runs r) n ON n.id = r.id
+		WHERE n.tasks * n.rounds <> n.groups OR n.tasks = 0`},
 	{"runs", true, `SELECT r.id, 'the run is done, ' || count(*) || ' of its episodes are open' FROM runs r JOIN episodes e ON e.run_id = r.id
 		WHERE r.state = 'done' AND e.status IN ('pending', 'running') GROUP BY r.id`},
 	{"runs", false, `SELECT id, 'state ' || quote(state) || ' is unknown' FROM runs WHERE state NOT IN ('created', 'running', 'interrupted', 'done')`},
 	{"groups", false, `SELECT g.id, 'group ' || g.idx || ' has task ' || t.idx || ' of panel ' || t.panel_id FROM groups g JOIN tasks t ON t.id = g.task_id
-		JOIN runs r ON r.id = g.run_id WHERE t.idx <> g.idx OR t.panel_id <> r.panel_id`},
+		JOIN runs r ON r.id = g.run_id WHERE t.panel_id <> r.panel_id
+		OR g.idx <> t.idx + g.round * (SELECT count(*) FROM tasks n WHERE n.panel_id = t.panel_id)`},
 	{"groups", false, `SELECT g.id, 'it holds ' || count(e.id) || ' episodes, the group size is ' || r.group_size
 		FROM groups g JOIN runs r ON r.id = g.run_id LEFT JOIN episodes e ON e.group_id = g.id
-		GROUP BY g.id HAVING count(e.id) <> r.group_size OR max(e.sample) <> r.group_size - 1`},
+		GROUP BY g.id HAVING count(e.id) + (SELECT count(*) FROM unused u WHERE u.group_id = g.id) <> r.group_size OR max(e.sample) >= r.group_size`},
 	{"episodes", true, `SELECT e.id, 'it says run ' || e.run_id || ', its group says run ' || g.run_id FROM episodes e JOIN groups g ON g.id = e.group_id
 		WHERE g.run_id <> e.run_id`},
 	{"episodes", false, `SELECT id, 'status ' || quote(status) || ' is unknown' FROM episodes WHERE status NOT IN ('pending', 'running', 'done', 'failed')`},

@@ -20,7 +20,7 @@ func (k *checkedStep) targets() []any {
 
 // steps decodes every step of every attempt and adds the rewards of those that decided an episode up.
 func (c *checker) steps() error {
-	text := "SELECT " + stepColumns + ", " + tokenColumns + `, s.id, s.attempt_id FROM steps s LEFT JOIN tokens t ON t.step_id = s.id
+	text := "SELECT " + stepColumns + ", " + tokenColumns + `, s.id, s.attempt_id FROM steps s JOIN steps c ON c.id = coalesce(s.shared_id, s.id) LEFT JOIN tokens t ON t.step_id = c.id
 		LEFT JOIN token_meta m ON m.id = t.meta_id ORDER BY s.attempt_id, s.idx`
 	var (
 		last    int64

@@ -10,7 +10,7 @@ var creditRules = []rule{
 		JOIN steps s ON s.id = c.step_id LEFT JOIN episodes e ON e.attempt_id = s.attempt_id AND e.run_id = p.run_id AND e.status = 'done'
 		WHERE e.id IS NULL`},
 	{"credits", false, `SELECT c.id, 'its step has ' || coalesce(t.n || ' tokens', 'no tokens') || ', it has ' || CASE WHEN c.tokens IS NULL THEN 'none' ELSE 'some' END
-		FROM credits c LEFT JOIN tokens t ON t.step_id = c.step_id WHERE (t.n IS NULL) <> (c.tokens IS NULL)`},
+		FROM credits c JOIN steps s ON s.id = c.step_id LEFT JOIN tokens t ON t.step_id = coalesce(s.shared_id, s.id) WHERE (t.n IS NULL) <> (c.tokens IS NULL)`},
 	{"credits", false, `SELECT id, clipped || ' of its ' || weighted || ' weights are clipped' FROM credits WHERE weighted < 0 OR clipped < 0 OR clipped > weighted`},
 }
 
@@ -23,7 +23,7 @@ func (c *checker) credits() error {
 		id, n int64
 		blob  any
 	}
-	text := `SELECT c.id, t.n, c.tokens FROM credits c JOIN tokens t ON t.step_id = c.step_id WHERE c.tokens IS NOT NULL`
+	text := `SELECT c.id, t.n, c.tokens FROM credits c JOIN steps s ON s.id = c.step_id JOIN tokens t ON t.step_id = coalesce(s.shared_id, s.id) WHERE c.tokens IS NOT NULL`
 	for r, err := range query(c.ctx, c.q, "check credits", text, nil, func(scan func(...any) error) (r row, err error) {
 		err = scan(&r.id, &r.n, &r.blob)
 		return r, err

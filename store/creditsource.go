@@ -25,6 +25,9 @@ type CreditSource struct {
 	Anchor  string
 	Tokens  int // number of response tokens; −1: the policy gave none
 
+	Fork   *harness.Fork // of the episode; nil unless it is a leaf
+	Shared bool          // the step is an ancestor's
+
 	Entropies   []float32 // nil where the policy gave none
 	EntropyLow  []float32
 	EntropyHigh []float32
@@ -40,7 +43,7 @@ func (s *Store) CreditSources(ctx context.Context, runID int64) ([]CreditSource,
 	const text = `WITH ends AS (SELECT min(s.id) AS low, max(s.id) AS high FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id
 			WHERE e.run_id = ?1 AND e.status = 'done')
 		SELECT s.attempt_id, s.id, s.idx, s.valid, s.reward, s.anchor, s.next_anchor, s.next_text,
-			coalesce(t.n, -1), t.entropies, t.entropy_low, t.entropy_high
+			coalesce(t.n, -1), t.entropies, t.entropy_low, t.entropy_high, coalesce(s.shared_id, 0)
 		FROM steps s LEFT JOIN tokens t ON t.step_id = s.id
 		WHERE s.id BETWEEN (SELECT low FROM ends) AND (SELECT high FROM ends) ORDER BY s.id`
 	op := fmt.Sprintf("read steps of run %d for credit", runID)
@@ -58,11 +61,14 @@ func (s *Store) CreditSources(ctx context.Context, runID int64) ([]CreditSource,
 			if !ok { // of another run, or of an attempt that failed
 				continue
 			}
-			r.Episode, r.Group, r.Sample, r.Return = e.Episode, e.Group, e.Sample, e.Return
+			r.Episode, r.Group, r.Sample, r.Return, r.Fork = e.Episode, e.Group, e.Sample, e.Return, e.Fork
 			rows = append(rows, r)
 		}
 		return nil
 	})
+	if err == nil {
+		err = shareSources(rows)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,11 +88,14 @@ func (s *Store) CreditSources(ctx context.Context, runID int64) ([]CreditSource,
 
 // closedAttempts maps the attempts that closed a run's done episodes to those.
 func (s *Store) closedAttempts(ctx context.Context, q querier, runID int64) (map[int64]CreditSource, error) {
-	const text = `SELECT e.attempt_id, e.id, g.idx, e.sample, e.reward FROM episodes e JOIN groups g ON g.id = e.group_id
+	const text = `SELECT e.attempt_id, e.id, g.idx, e.sample, e.reward, p.episode_id, f.step, f.token
+		FROM episodes e JOIN groups g ON g.id = e.group_id LEFT JOIN forks f ON f.attempt_id = e.attempt_id LEFT JOIN attempts p ON p.id = f.parent_id
 		WHERE e.run_id = ? AND e.status = 'done'`
 	out := map[int64]CreditSource{}
 	for r, err := range query(ctx, q, fmt.Sprintf("read episodes of run %d", runID), text, []any{runID}, func(scan func(...any) error) (r sourceRow, err error) {
-		err = scan(&r.attempt, &r.Episode, &r.Group, &r.Sample, &r.Return)
+		var fork forkRow
+		err = scan(&r.attempt, &r.Episode, &r.Group, &r.Sample, &r.Return, &fork.parent, &fork.step, &fork.token)
+		r.Fork = fork.fork()
 		return r, err
 	}) {
 		if err != nil {
@@ -101,14 +110,42 @@ func (s *Store) closedAttempts(ctx context.Context, q querier, runID int64) (map
 type sourceRow struct {
 	CreditSource
 	attempt                       int64
+	shared                        int64 // id of the step with the content; 0 = this one
 	anchor, nextAnchor, next      any
 	entropies, entropyL, entropyH any
 }
 
 func scanSource(scan func(...any) error) (r sourceRow, err error) {
 	err = scan(&r.attempt, &r.Step, &r.Index, &r.Valid, &r.Reward, &r.anchor, &r.nextAnchor, &r.next,
-		&r.Tokens, &r.entropies, &r.entropyL, &r.entropyH)
+		&r.Tokens, &r.entropies, &r.entropyL, &r.entropyH, &r.shared)
+	r.Shared = r.shared != 0
 	return r, err
+}
+
+// shareSources gives each shared step the content of the step that it shares. That is a step of another
+// done episode of the run, because a parent is done.
+func shareSources(rows []sourceRow) error {
+	var at map[int64]int
+	for i := range rows {
+		r := &rows[i]
+		if r.shared == 0 {
+			continue
+		}
+		if at == nil {
+			at = make(map[int64]int, len(rows))
+			for k := range rows {
+				at[rows[k].Step] = k
+			}
+		}
+		k, ok := at[r.shared]
+		if !ok {
+			return badBlob("step %d shares step %d, which is of no finished episode", r.Step, r.shared)
+		}
+		c := &rows[k]
+		r.anchor, r.nextAnchor, r.next, r.Tokens = c.anchor, c.nextAnchor, c.next, c.Tokens
+		r.entropies, r.entropyL, r.entropyH = c.entropies, c.entropyL, c.entropyH
+	}
+	return nil
 }
 
 // decode fills the texts and columns of the row after a step that left the given anchor text, and

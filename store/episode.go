@@ -23,6 +23,7 @@ type Episode struct {
 	RunID   int64            `json:"run"`
 	Status  harness.Status   `json:"status"`
 	Attempt int64            `json:"attempt,omitempty"` // the attempt that closed it; 0 while it is open
+	Fork    *harness.Fork    `json:"fork,omitempty"`    // of the attempt that closed it, or of the latest; nil unless it is a leaf
 	Outcome *harness.Outcome `json:"outcome,omitempty"` // nil unless done
 	Failure *FailureInfo     `json:"failure,omitempty"` // nil unless failed
 }
@@ -48,10 +49,13 @@ type Filter struct {
 	Group  *int
 }
 
-const selectEpisode = `SELECT e.id, g.idx, e.sample, t.env, t.task, t.split, t.type, t.seed, t.hash, e.run_id, e.status,
+const selectEpisode = `SELECT e.id, g.idx, g.round, e.sample, t.env, t.task, t.split, t.type, t.seed, t.hash, e.run_id, e.status,
 	coalesce(e.attempt_id, 0), coalesce(e.stop, ''), coalesce(e.won, 0), coalesce(e.reward, 0), coalesce(e.score, 0),
-	coalesce(e.steps, 0), coalesce(e.invalid, 0), coalesce(e.failure_kind, ''), e.failure_op, e.failure_message
-	FROM episodes e JOIN groups g ON g.id = e.group_id JOIN tasks t ON t.id = g.task_id `
+	coalesce(e.steps, 0), coalesce(e.invalid, 0), coalesce(e.failure_kind, ''), e.failure_op, e.failure_message,
+	pa.episode_id, f.step, f.token
+	FROM episodes e JOIN groups g ON g.id = e.group_id JOIN tasks t ON t.id = g.task_id
+	LEFT JOIN forks f ON f.attempt_id = coalesce(e.attempt_id, (SELECT max(l.id) FROM attempts l WHERE l.episode_id = e.id))
+	LEFT JOIN attempts pa ON pa.id = f.parent_id `
 
 func scanEpisode(scan func(...any) error) (Episode, error) {
 	var (
@@ -59,12 +63,15 @@ func scanEpisode(scan func(...any) error) (Episode, error) {
 		o           harness.Outcome
 		kind        string
 		op, message any
+		fork        forkRow
 	)
-	err := scan(&e.ID, &e.Group, &e.Sample, &e.Task.Env, &e.Task.ID, &e.Task.Split, &e.Task.Type, &e.Task.Seed, &e.Task.Hash,
-		&e.RunID, &e.Status, &e.Attempt, &o.Stop, &o.Won, &o.Reward, &o.Score, &o.Steps, &o.Invalid, &kind, &op, &message)
+	err := scan(&e.ID, &e.Group, &e.Round, &e.Sample, &e.Task.Env, &e.Task.ID, &e.Task.Split, &e.Task.Type, &e.Task.Seed, &e.Task.Hash,
+		&e.RunID, &e.Status, &e.Attempt, &o.Stop, &o.Won, &o.Reward, &o.Score, &o.Steps, &o.Invalid, &kind, &op, &message,
+		&fork.parent, &fork.step, &fork.token)
 	if err != nil {
 		return e, err
 	}
+	e.Fork = fork.fork()
 	if e.Status == harness.StatusDone {
 		e.Outcome = &o
 	}

@@ -11,16 +11,22 @@ import (
 	"github.com/hindsightrl/harness"
 )
 
-// readyGroups lists the groups that can be leased: all episodes closed, at least one step to hand over,
-// every done episode in the credit pass (?3; NULL: none is asked for), and nobody has them.
-const readyGroups = `SELECT g.id, g.idx FROM groups g WHERE g.run_id = ?1
+// freeGroups lists the groups of a run (?1) that are finished and that a feed (?2) has neither given away
+// nor up: all episodes closed, at least one step to hand over.
+const freeGroups = `SELECT g.id, g.idx FROM groups g WHERE g.run_id = ?1
 	AND NOT EXISTS (SELECT 1 FROM feed_groups f WHERE f.feed_id = ?2 AND f.group_id = g.id)
+	AND NOT EXISTS (SELECT 1 FROM feed_dropped d WHERE d.feed_id = ?2 AND d.group_id = g.id)
 	AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.group_id = g.id AND e.status IN ('pending', 'running'))
-	AND EXISTS (SELECT 1 FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = 0 WHERE e.group_id = g.id AND e.status = 'done')
-	AND (?3 IS NULL OR NOT EXISTS (SELECT 1 FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = 0
-		WHERE e.group_id = g.id AND e.status = 'done'
-		AND NOT EXISTS (SELECT 1 FROM credits c WHERE c.pass_id = ?3 AND c.step_id = s.id)))
-	ORDER BY g.idx LIMIT ?4`
+	AND EXISTS (SELECT 1 FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = 0 WHERE e.group_id = g.id AND e.status = 'done')`
+
+// uncredited holds for a group that has a done episode outside the credit pass ?3.
+const uncredited = `EXISTS (SELECT 1 FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = 0
+	WHERE e.group_id = g.id AND e.status = 'done'
+	AND NOT EXISTS (SELECT 1 FROM credits c WHERE c.pass_id = ?3 AND c.step_id = s.id))`
+
+// readyGroups lists the groups that can be leased: free, and in the credit pass (?3; NULL: none is asked
+// for).
+const readyGroups = freeGroups + ` AND (?3 IS NULL OR NOT ` + uncredited + `) ORDER BY g.idx LIMIT ?4`
 
 // Lease takes groups for a consumer, in panel order, after it took back those of leases whose time is
 // over. A lease without groups was not written: nothing is ready. A request whose ID was seen before gets
@@ -29,7 +35,7 @@ func (f *Feed) Lease(ctx context.Context, req harness.LeaseRequest) (lease harne
 	if err := checkLeaseRequest(req); err != nil {
 		return lease, fmt.Errorf("lease: %w", err)
 	}
-	if idle, err := f.idle(ctx, req.ID); err != nil || idle {
+	if idle, err := f.idle(ctx, req.ID, req.Min); err != nil || idle {
 		return harness.Lease{ID: req.ID, Consumer: req.Consumer}, err
 	}
 	now := f.s.now()
@@ -49,6 +55,8 @@ func checkLeaseRequest(req harness.LeaseRequest) error {
 		return errors.New("the request has no id")
 	case req.Groups < 1:
 		return fmt.Errorf("%d groups: want at least 1", req.Groups)
+	case req.Min < 0 || req.Min > req.Groups:
+		return fmt.Errorf("at least %d of at most %d groups", req.Min, req.Groups)
 	case req.Tokens < 0:
 		return fmt.Errorf("%d tokens: want at least 0", req.Tokens)
 	case req.TTL < time.Millisecond:
@@ -60,8 +68,9 @@ func checkLeaseRequest(req harness.LeaseRequest) error {
 	return plain("consumer", req.Consumer)
 }
 
-// idle looks, without the writer, whether there is nothing that a request could get.
-func (f *Feed) idle(ctx context.Context, key string) (idle bool, err error) {
+// idle looks, without the writer, whether there is nothing that a request for at least so many groups
+// could get.
+func (f *Feed) idle(ctx context.Context, key string, least int) (idle bool, err error) {
 	err = f.s.snapshot(ctx, func(q querier) error {
 		credit, _, err := f.passes(func(sql string, args ...any) (v any, err error) {
 			err = q.QueryRowContext(ctx, sql, args...).Scan(&v)
@@ -80,7 +89,10 @@ func (f *Feed) idle(ctx context.Context, key string) (idle bool, err error) {
 			idle = true
 			return nil
 		}
-		err = q.QueryRowContext(ctx, "SELECT NOT EXISTS ("+readyGroups+")", f.spec.RunID, f.id, credit, 1).Scan(&idle)
+		least = max(least, 1)
+		var ready int
+		err = q.QueryRowContext(ctx, "SELECT count(*) FROM ("+readyGroups+")", f.spec.RunID, f.id, credit, least).Scan(&ready)
+		idle = ready < least
 		return err
 	})
 	if err != nil {
@@ -142,7 +154,7 @@ func (f *Feed) take(c *conn, req harness.LeaseRequest, now int64) (harness.Lease
 		return none, nil
 	}
 	ready, err := c.rows(readyGroups, f.spec.RunID, f.id, credit, int64(req.Groups))
-	if err != nil || len(ready) == 0 {
+	if err != nil || len(ready) < max(req.Min, 1) {
 		return none, err
 	}
 	id, err := c.exec(`INSERT INTO leases (feed_id, key, consumer, state, credit_id, score_id, granted_ms, expires_ms, reason)
@@ -172,7 +184,7 @@ func (f *Feed) addGroups(c *conn, lease int64, groups [][]driver.Value, bound in
 	total := int64(0)
 	for i, g := range groups {
 		size, err := c.row(`SELECT count(*), coalesce(sum(t.n), 0), coalesce(sum(t.n_prompt), 0) FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id
-			LEFT JOIN tokens t ON t.step_id = s.id WHERE e.group_id = ? AND e.status = 'done'`, g[0])
+			LEFT JOIN tokens t ON t.step_id = coalesce(s.shared_id, s.id) WHERE e.group_id = ? AND e.status = 'done'`, g[0])
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (s *Store) FinishedGroups(ctx context.Context, spec harness.FeedSpec) (harn
 		l.Score, _ = score.(int64)
 		text := `SELECT r.idx, count(*), coalesce(sum(t.n), 0), coalesce(sum(t.n_prompt), 0) FROM (` + readyGroups + `) r
 			JOIN episodes e ON e.group_id = r.id AND e.status = 'done' JOIN steps s ON s.attempt_id = e.attempt_id
-			LEFT JOIN tokens t ON t.step_id = s.id GROUP BY r.id ORDER BY r.idx`
+			LEFT JOIN tokens t ON t.step_id = coalesce(s.shared_id, s.id) GROUP BY r.id ORDER BY r.idx`
 		l.Groups, err = collect(query(ctx, q, "list groups", text, []any{spec.RunID, 0, credit, -1}, func(scan func(...any) error) (g harness.FeedGroup, err error) {
 			err = scan(&g.Index, &g.Rows, &g.Tokens, &g.PromptTokens)
 			return g, err

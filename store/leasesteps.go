@@ -12,10 +12,12 @@ import (
 func (s *Store) FeedSteps(ctx context.Context, runID int64, group int, credit, score int64) ([]harness.FeedStep, error) {
 	const text = `SELECT e.id, e.sample, e.stop, e.won, e.reward, e.score, e.invalid, k.env, k.task, k.split, k.type, k.seed, k.hash,
 		s.id, s.idx, s.reward, s.score, s.won, s.valid, sc.status, sc.n, sc.action_mask, ls.value, lt.value,
-		c.base, c.factor, c.tokens, ` + tokenColumns + `
+		c.base, c.factor, c.tokens, pa.episode_id, f.step, f.token, s.shared_id IS NOT NULL, s.spans,
+		CASE WHEN t.lengths IS NULL THEN NULL WHEN typeof(o.response) = 'text' THEN octet_length(o.response) ELSE o.response END, ` + tokenColumns + `
 		FROM groups g JOIN tasks k ON k.id = g.task_id JOIN episodes e ON e.group_id = g.id AND e.status = 'done'
-		JOIN steps s ON s.attempt_id = e.attempt_id
-		LEFT JOIN tokens t ON t.step_id = s.id LEFT JOIN token_meta m ON m.id = t.meta_id
+		JOIN steps s ON s.attempt_id = e.attempt_id JOIN steps o ON o.id = coalesce(s.shared_id, s.id)
+		LEFT JOIN forks f ON f.attempt_id = e.attempt_id LEFT JOIN attempts pa ON pa.id = f.parent_id
+		LEFT JOIN tokens t ON t.step_id = coalesce(s.shared_id, s.id) LEFT JOIN token_meta m ON m.id = t.meta_id
 		LEFT JOIN scores sc ON sc.pass_id = ?3 AND sc.step_id = s.id
 		LEFT JOIN logprobs ls ON ls.id = sc.student_id LEFT JOIN logprobs lt ON lt.id = sc.teacher_id
 		LEFT JOIN credits c ON c.pass_id = ?4 AND c.step_id = s.id
@@ -43,11 +45,15 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 		mask                         []byte
 		student, teacher, advantages any
 		base, factor                 *float64
-		targets                      = make([]any, 0, 56)
+		fork                         forkRow
+		shared                       bool
+		spans, response              any
+		targets                      = make([]any, 0, 64)
 	)
 	targets = append(targets, &f.Episode, &f.Sample, &f.Outcome.Stop, &f.Outcome.Won, &f.Outcome.Reward, &f.Outcome.Score, &f.Outcome.Invalid,
 		&f.Task.Env, &f.Task.ID, &f.Task.Split, &f.Task.Type, &f.Task.Seed, &f.Task.Hash,
-		&f.StepID, &f.Index, &f.Reward, &f.Score, &f.Won, &f.Valid, &status, &n, &mask, &student, &teacher, &base, &factor, &advantages)
+		&f.StepID, &f.Index, &f.Reward, &f.Score, &f.Won, &f.Valid, &status, &n, &mask, &student, &teacher, &base, &factor, &advantages,
+		&fork.parent, &fork.step, &fork.token, &shared, &spans, &response)
 	if err := scan(append(targets, tokens.targets()...)...); err != nil {
 		return f, err
 	}
@@ -60,6 +66,11 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 	if f.Tokens, err = decodeTokens(&tokens, c); err != nil {
 		return fail(err)
 	}
+	if f.Action, err = actionMask(f.Tokens, spans, response); err != nil {
+		return fail(err)
+	}
+	f.Fork = fork.fork()
+	f.Shared = sharedTokens(f.Index, shared, f.Tokens, f.Fork)
 	if base != nil && factor != nil {
 		f.Credit = &harness.StepCredit{Base: *base, Factor: *factor}
 		if f.Credit.Tokens, err = float32s(advantages); err != nil {
@@ -83,4 +94,36 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 		return fail(err)
 	}
 	return f, nil
+}
+
+// actionMask marks the tokens that printed the bytes of spans, as agent's masks do; nil where nobody said
+// what each token printed. response is its number of bytes, or the text as it lies in the file.
+func actionMask(t *harness.Tokens, spans, response any) ([]bool, error) {
+	if t == nil || t.Lengths == nil {
+		return nil, nil
+	}
+	size, ok := response.(int64)
+	if !ok {
+		text, err := textOf(response)
+		if err != nil {
+			return nil, fmt.Errorf("response: %w", err)
+		}
+		size = int64(len(text))
+	}
+	marked, err := spansOf(spans)
+	if err != nil {
+		return nil, fmt.Errorf("spans: %w", err)
+	}
+	offsets, at := make([]harness.Span, len(t.Lengths)), 0
+	for i, n := range t.Lengths {
+		if n < 0 {
+			return nil, badBlob("lengths: token %d printed %d bytes", i, n)
+		}
+		offsets[i] = harness.Span{Start: at, End: at + int(n)}
+		at += int(n)
+	}
+	if int64(at) != size {
+		return nil, badBlob("lengths: the tokens printed %d bytes, the response has %d", at, size)
+	}
+	return harness.MaskSpans(offsets, marked), nil
 }

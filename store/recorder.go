@@ -36,6 +36,7 @@ type attempt struct {
 	score   float64
 	invalid int
 	last    *ticket // of the latest step
+	fork    *forked // nil unless the attempt is a leaf's
 
 	mu         sync.Mutex // held while a call of the driver enters the queue
 	superseded bool       // a later Begin took the attempt over
@@ -76,6 +77,11 @@ func (a *attempt) note(s *harness.Step) {
 // otherwise recorded is empty and the attempt is a new one. It returns once the attempt is durable.
 // ErrEpisodeClosed for an episode that is done or failed.
 func (r *Recorder) Begin(ctx context.Context, ep harness.EpisodeRef) (id int64, recorded []harness.Step, err error) {
+	return r.begin(ctx, ep, nil)
+}
+
+// begin is Begin for a root and BeginLeaf for a leaf.
+func (r *Recorder) begin(ctx context.Context, ep harness.EpisodeRef, fork *harness.Fork) (id int64, recorded []harness.Step, err error) {
 	op := fmt.Sprintf("begin episode %d (%v)", ep.ID, ep)
 	if err := ctx.Err(); err != nil { // before anyone is cut off
 		return 0, nil, failure(op, err)
@@ -85,13 +91,15 @@ func (r *Recorder) Begin(ctx context.Context, ep harness.EpisodeRef) (id int64, 
 	now := r.s.now()
 	reopened := false
 	err = r.s.write(ctx, func(c *conn) (err error) {
-		a.id, a.number, reopened, err = openAttempt(c, r.runID, ep.ID, now)
-		return err
+		if a.id, a.number, reopened, err = openAttempt(c, r.runID, ep.ID, now); err != nil || fork == nil {
+			return err
+		}
+		return openFork(c, a, *fork, reopened)
 	})
 	if err != nil {
 		return 0, nil, failure(op, err)
 	}
-	if reopened {
+	if reopened || fork != nil {
 		if recorded, err = r.s.resume(ctx, a); err != nil {
 			return 0, nil, failure(op, err)
 		}
@@ -158,7 +166,9 @@ func (s *Store) resume(ctx context.Context, a *attempt) ([]harness.Step, error) 
 		a.note(&st)
 		all = append(all, st)
 	}
-	return all, nil
+	var err error
+	a.fork, err = loadFork(ctx, s.db, a.id)
+	return all, err
 }
 
 // Step appends a step. It returns once the attempt's previous step is durable, so that at most one
@@ -170,6 +180,9 @@ func (r *Recorder) Step(ctx context.Context, attempt int64, st harness.Step) err
 		return failure(op, err)
 	}
 	if err := checkStep(&st, a.carry.index); err != nil {
+		return failure(op, err)
+	}
+	if err := a.fork.check(&st); err != nil {
 		return failure(op, err)
 	}
 	row, next := encodeStep(a.id, &st, &a.carry)

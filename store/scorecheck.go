@@ -8,7 +8,7 @@ var scoreRules = []rule{
 		JOIN score_passes p ON p.id = sc.pass_id JOIN steps s ON s.id = sc.step_id JOIN attempts a ON a.id = s.attempt_id
 		JOIN episodes e ON e.id = a.episode_id WHERE p.run_id <> e.run_id OR sc.group_id <> e.group_id`},
 	{"scores", false, `SELECT sc.id, 'it is scored with ' || sc.n || ' tokens, its step has ' || coalesce(t.n, 'none') FROM scores sc
-		LEFT JOIN tokens t ON t.step_id = sc.step_id WHERE sc.status = 'scored' AND t.n IS NOT sc.n`},
+		JOIN steps s ON s.id = sc.step_id LEFT JOIN tokens t ON t.step_id = coalesce(s.shared_id, s.id) WHERE sc.status = 'scored' AND t.n IS NOT sc.n`},
 	{"scores", false, `SELECT sc.id, 'it has ' || sc.n || ' tokens, its log-probabilities ' || s.n || ' and ' || t.n FROM scores sc
 		JOIN logprobs s ON s.id = sc.student_id JOIN logprobs t ON t.id = sc.teacher_id WHERE s.n <> sc.n OR t.n <> sc.n`},
 	{"scores", false, `SELECT sc.id, 'pass ' || sc.pass_id || ' does not hold its group' FROM scores sc

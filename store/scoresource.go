@@ -21,7 +21,7 @@ func (s *Store) GroupEpisodes(ctx context.Context, runID int64, group int) ([]ha
 		return nil, err
 	}
 	for _, e := range done {
-		g := harness.GroupEpisode{EpisodeRef: e.EpisodeRef, Attempt: e.Attempt, Outcome: *e.Outcome}
+		g := harness.GroupEpisode{EpisodeRef: e.EpisodeRef, Attempt: e.Attempt, Outcome: *e.Outcome, Fork: e.Fork}
 		if g.Steps, err = collect(s.Steps(ctx, e.Attempt)); err != nil {
 			if errors.Is(err, errBlob) {
 				err = errext.WithHint(err, "run `harness db check` to see what is damaged")

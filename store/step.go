@@ -10,8 +10,9 @@ import (
 	"github.com/hindsightrl/harness/internal/errext"
 )
 
-// Steps streams the steps of an attempt in order, each exactly as it was recorded. A damaged row
-// ends the stream with an error, because later rows build on it.
+// Steps streams the steps of an attempt in order, each exactly as it was recorded, those that a leaf shares
+// with its ancestors among them, and marked. A damaged row ends the stream with an error, because later
+// rows build on it.
 func (s *Store) Steps(ctx context.Context, attempt int64) iter.Seq2[harness.Step, error] {
 	return func(yield func(harness.Step, error) bool) {
 		steps(ctx, s.db, attempt, &carry{})(yield) // a fresh carry for each time the stream is read
@@ -20,10 +21,27 @@ func (s *Store) Steps(ctx context.Context, attempt int64) iter.Seq2[harness.Step
 
 // steps reads an attempt from its first row; c must be empty and holds afterwards what the last step left.
 func steps(ctx context.Context, q querier, attempt int64, c *carry) iter.Seq2[harness.Step, error] {
-	text := "SELECT " + stepColumns + ", " + tokenColumns + ` FROM steps s LEFT JOIN tokens t ON t.step_id = s.id
-		LEFT JOIN token_meta m ON m.id = t.meta_id WHERE s.attempt_id = ? ORDER BY s.idx`
-	return query(ctx, q, fmt.Sprintf("read steps of attempt %d", attempt), text, []any{attempt},
-		func(scan func(...any) error) (harness.Step, error) { return scanStep(scan, c) })
+	const plain = "SELECT " + stepColumns + ", " + tokenColumns + ` FROM steps c LEFT JOIN tokens t ON t.step_id = c.id
+		LEFT JOIN token_meta m ON m.id = t.meta_id WHERE c.attempt_id = ? ORDER BY c.idx`
+	const leaf = "SELECT " + stepColumns + ", " + tokenColumns + ` FROM steps s JOIN steps c ON c.id = coalesce(s.shared_id, s.id)
+		LEFT JOIN tokens t ON t.step_id = c.id LEFT JOIN token_meta m ON m.id = t.meta_id WHERE s.attempt_id = ? ORDER BY s.idx`
+	return func(yield func(harness.Step, error) bool) {
+		text := plain
+		fork, err := forkOf(ctx, q, attempt)
+		if err != nil {
+			yield(harness.Step{}, err)
+			return
+		}
+		if fork != nil {
+			text = leaf
+		}
+		query(ctx, q, fmt.Sprintf("read steps of attempt %d", attempt), text, []any{attempt},
+			func(scan func(...any) error) (harness.Step, error) {
+				st, err := scanStep(scan, c)
+				markShared(&st, fork)
+				return st, err
+			})(yield)
+	}
 }
 
 func scanStep(scan func(...any) error, c *carry) (harness.Step, error) {

@@ -126,10 +126,11 @@ func frameUnless(same bool, raw, base []byte) driver.Value {
 	return frame(raw, base)
 }
 
-// stepColumns are what decodeStep reads, in its order.
-const stepColumns = `s.idx, s.action, s.valid, s.reward, s.score, s.won, s.done, s.spans, s.response, s.next_text,
-	s.feedback, s.privileged, s.next_anchor, s.next_task, s.anchor, s.admissible, s.next_admissible, s.prompt, s.next_prompt,
-	s.policy_ns, s.env_ns`
+// stepColumns are what decodeStep reads, in its order, of a row that holds its own content (or, of a shared
+// step, of the row that does).
+const stepColumns = `c.idx, c.action, c.valid, c.reward, c.score, c.won, c.done, c.spans, c.response, c.next_text,
+	c.feedback, c.privileged, c.next_anchor, c.next_task, c.anchor, c.admissible, c.next_admissible, c.prompt, c.next_prompt,
+	c.policy_ns, c.env_ns`
 
 // stepRow is a row of steps as it lies in the file.
 type stepRow struct {
