@@ -7,19 +7,14 @@ import (
 	"github.com/docker/docker/client"
 
 	own "github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/envs/internal/container/containertest"
 )
 
 // BenchmarkExec is one short command, through this package and through the daemon's bare API: their
 // difference is this package's overhead.
 func BenchmarkExec(b *testing.B) {
-	e, err := own.Open(b.Context(), own.Config{Owner: "bench", Run: "run"})
-	if err != nil {
-		b.Skip("no Docker daemon answers: start one, or set DOCKER_HOST, to measure containers")
-	}
-	defer e.Close()
-	if err := importOnce(); err != nil {
-		b.Fatal(err)
-	}
+	e := containertest.Open(b, own.Config{})
+	testImage := containertest.Image(b, e)
 	c, err := e.Start(b.Context(), own.Spec{Image: testImage})
 	if err != nil {
 		b.Fatal(err)
@@ -70,14 +65,8 @@ func bare(b *testing.B, api *client.Client, id string) {
 
 // BenchmarkStart is a container made, its first command run, and the container removed.
 func BenchmarkStart(b *testing.B) {
-	e, err := own.Open(b.Context(), own.Config{Owner: "bench", Run: "run"})
-	if err != nil {
-		b.Skip("no Docker daemon answers: start one, or set DOCKER_HOST, to measure containers")
-	}
-	defer e.Close()
-	if err := importOnce(); err != nil {
-		b.Fatal(err)
-	}
+	e := containertest.Open(b, own.Config{})
+	testImage := containertest.Image(b, e)
 	for b.Loop() {
 		c, err := e.Start(b.Context(), own.Spec{Image: testImage})
 		if err != nil {

@@ -4,20 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
-	"github.com/docker/docker/api/types/image"
 
 	"github.com/hindsightrl/harness"
-	"github.com/hindsightrl/harness/internal/errext"
 )
-
-// ErrNoImage is returned for an image that is neither here nor in a registry.
-var ErrNoImage = errors.New("no such image")
 
 // ErrDied is the cause of a failure where the container ended by itself or was ended by others.
 var ErrDied = errors.New("the container died")
@@ -26,57 +19,12 @@ var ErrDied = errors.New("the container died")
 type Container struct {
 	engine  *Engine
 	id      string
+	disk    int64    // bytes that it may write; 0 is no bound
 	Relaxed []string // the defaults that were given up
 }
 
 // ID is the daemon's id.
 func (c *Container) ID() string { return c.id }
-
-// Find returns the first of the names that is here, or that a registry has and is then pulled. Names
-// are asked for locally first, all of them.
-func (e *Engine) Find(ctx context.Context, names []string) (string, error) {
-	for _, name := range names {
-		call, cancel := e.quick(ctx)
-		_, err := e.api.ImageInspect(call, name)
-		cancel()
-		switch {
-		case err == nil:
-			return name, nil
-		case !errdefs.IsNotFound(err):
-			return "", envFailure("inspect image "+name, err)
-		}
-	}
-	if err := e.starts.Acquire(ctx, 1); err != nil {
-		return "", err
-	}
-	defer e.starts.Release(1)
-	var errs []error
-	for _, name := range names {
-		err := e.pull(ctx, name)
-		if err == nil {
-			return name, nil
-		}
-		errs = append(errs, err)
-	}
-	err := errext.WithHint(fmt.Errorf("%w: %w", ErrNoImage, errors.Join(errs...)), "build or load the image, or let the daemon reach a registry")
-	return "", harness.FailFinal(harness.FailEnv, "find image", err)
-}
-
-func (e *Engine) pull(ctx context.Context, name string) error {
-	r, err := e.api.ImagePull(ctx, name, image.PullOptions{})
-	if err != nil {
-		return fmt.Errorf("pull %s: %w", name, err)
-	}
-	_, err = io.Copy(io.Discard, r)
-	if err = errors.Join(err, r.Close()); err != nil {
-		return fmt.Errorf("pull %s: %w", name, err)
-	}
-	// The stream may end without an error and without an image.
-	if _, err := e.api.ImageInspect(ctx, name); err != nil {
-		return fmt.Errorf("pull %s: %w", name, err)
-	}
-	return nil
-}
 
 // firstProcess keeps a container up and reaps what its dead processes leave. It is process 1, which a
 // sweep of KillAll spares; its sleep is swept, and started again.
@@ -92,6 +40,9 @@ func (e *Engine) Start(ctx context.Context, spec Spec) (*Container, error) {
 		return nil, err
 	}
 	defer e.starts.Release(1)
+	if err := e.roomFor(ctx, "start container", e.config.StartRoom); err != nil {
+		return nil, err
+	}
 	if spec.Name != "" {
 		if err := e.removeNamed(ctx, spec.Name); err != nil {
 			return nil, err
@@ -102,15 +53,15 @@ func (e *Engine) Start(ctx context.Context, spec Spec) (*Container, error) {
 	created, err := e.api.ContainerCreate(call, &container.Config{
 		Image: spec.Image, User: "0:0", WorkingDir: spec.WorkDir, Env: spec.Env,
 		Entrypoint: []string{"sh", "-c", firstProcess}, Cmd: []string{},
-		Labels: map[string]string{LabelOwner: e.config.Owner, LabelRun: e.config.Run},
-	}, spec.host(), nil, nil, spec.Name)
+		Labels: e.labels(),
+	}, spec.host(), nil, nil, spec.name())
 	switch {
 	case errdefs.IsNotFound(err):
 		return nil, harness.FailFinal(harness.FailEnv, "create container", fmt.Errorf("%w: %w", ErrNoImage, err))
 	case err != nil:
 		return nil, envFailure("create container", err)
 	}
-	c := &Container{engine: e, id: created.ID, Relaxed: spec.Relax.names()}
+	c := &Container{engine: e, id: created.ID, disk: spec.disk(), Relaxed: spec.Relax.Names()}
 	if err := e.api.ContainerStart(call, c.id, container.StartOptions{}); err != nil {
 		return nil, envFailure("start container", errors.Join(err, c.Remove(ctx)))
 	}
@@ -169,28 +120,4 @@ func (c *Container) alive(ctx context.Context) error {
 		return envFailure("use container", fmt.Errorf("%w: exit code %d, out of memory: %v", ErrDied, state.State.ExitCode, state.State.OOMKilled))
 	}
 	return nil
-}
-
-// Reap removes the owner's containers whose run is not kept, and nothing else, and returns how many.
-func (e *Engine) Reap(ctx context.Context, keep func(run string) bool) (removed int, err error) {
-	call, cancel := e.quick(ctx)
-	defer cancel()
-	list, err := e.api.ContainerList(call, container.ListOptions{
-		All: true, Filters: filters.NewArgs(filters.Arg("label", LabelOwner+"="+e.config.Owner)),
-	})
-	if err != nil {
-		return 0, envFailure("list containers", err)
-	}
-	var errs []error
-	for _, found := range list {
-		if keep(found.Labels[LabelRun]) {
-			continue
-		}
-		if err := (&Container{engine: e, id: found.ID}).Remove(ctx); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		removed++
-	}
-	return removed, errors.Join(errs...)
 }

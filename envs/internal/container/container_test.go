@@ -1,131 +1,32 @@
 package container_test
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/client"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/envs/internal/container/containertest"
 	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // engine opens the daemon for one test, as an owner of its own, and removes what the test leaves.
 func engine(t *testing.T) *container.Engine {
 	t.Helper()
-	owner := fmt.Sprintf("test-%d-%s", os.Getpid(), strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")))
-	e, err := container.Open(t.Context(), container.Config{Owner: owner, Run: "run"})
-	if errors.Is(err, container.ErrNoDaemon) {
-		t.Skip("no Docker daemon answers: start one, or set DOCKER_HOST, to test containers")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if _, err := e.Reap(context.WithoutCancel(t.Context()), func(string) bool { return false }); err != nil {
-			t.Error(err)
-		}
-		e.Close()
-	})
-	return e
-}
-
-const testImage = "hindsight-test-base:1"
-
-var importOnce = sync.OnceValue(func() error {
-	api, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
-	if err != nil {
-		return err
-	}
-	defer api.Close()
-	root, err := hostRoot()
-	if err != nil {
-		return err
-	}
-	r, err := api.ImageImport(context.Background(), image.ImportSource{Source: root, SourceName: "-"}, testImage, image.ImportOptions{})
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	_, err = new(bytes.Buffer).ReadFrom(r)
-	return err
-})
-
-// hostRoot packs a few programs of this machine, and the libraries that they load, as a root folder: an
-// image that needs no registry.
-func hostRoot() (*bytes.Buffer, error) {
-	var buf bytes.Buffer
-	tw := tar.NewWriter(&buf)
-	seen := map[string]bool{}
-	folder := func(dir string) error {
-		if seen[dir] || dir == "/" {
-			return nil
-		}
-		seen[dir] = true
-		return tw.WriteHeader(&tar.Header{Name: strings.TrimPrefix(dir, "/") + "/", Mode: 0o755, Typeflag: tar.TypeDir})
-	}
-	add := func(name, from string) error {
-		content, err := os.ReadFile(from)
-		if err != nil || seen[name] {
-			return err
-		}
-		seen[name] = true
-		if err := errors.Join(folder(filepath.Dir(filepath.Dir(name))), folder(filepath.Dir(name))); err != nil {
-			return err
-		}
-		if err := tw.WriteHeader(&tar.Header{Name: strings.TrimPrefix(name, "/"), Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
-			return err
-		}
-		_, err = tw.Write(content)
-		return err
-	}
-	for _, dir := range []string{"tmp", "testbed", "dev", "proc", "sys", "etc"} {
-		if err := tw.WriteHeader(&tar.Header{Name: dir + "/", Mode: 0o777, Typeflag: tar.TypeDir}); err != nil {
-			return nil, err
-		}
-	}
-	library := regexp.MustCompile(`/[^ )]+`)
-	for _, name := range []string{"sh", "sleep", "cat", "ls", "setsid", "head", "yes", "id", "seq", "true"} {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			return nil, err
-		}
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return nil, err
-		}
-		if err := add("/bin/"+name, path); err != nil {
-			return nil, err
-		}
-		libraries, _ := exec.Command("ldd", path).Output() // a static program has none
-		for _, lib := range library.FindAllString(string(libraries), -1) {
-			if err := add(lib, lib); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return &buf, tw.Close()
+	return containertest.Open(t, container.Config{})
 }
 
 func start(t *testing.T, e *container.Engine, spec container.Spec) *container.Container {
 	t.Helper()
-	if err := importOnce(); err != nil {
-		t.Fatalf("make the test image: %v", err)
-	}
-	spec.Image = testImage
+	spec.Image = containertest.Image(t, e)
 	c, err := e.Start(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -319,7 +220,7 @@ func TestReapRemovesDeadRunsOnly(t *testing.T) {
 	if n, err := first.Reap(t.Context(), func(run string) bool { return run == "run" }); err != nil || n != 0 {
 		t.Errorf("a live run: %d, %v", n, err)
 	}
-	other, err := container.Open(t.Context(), container.Config{Owner: "test-somebody-else", Run: "run"})
+	other, err := container.Open(t.Context(), container.Config{Owner: "test-somebody-else", Run: "run", LockDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,12 +244,12 @@ func TestNamesAreTakenOver(t *testing.T) {
 		t.Errorf("the ghost: %v", err)
 	}
 	run(t, c, sh("true"))
-	other, err := container.Open(t.Context(), container.Config{Owner: "test-somebody-else", Run: "run"})
+	other, err := container.Open(t.Context(), container.Config{Owner: "test-somebody-else", Run: "run", LockDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := other.Start(t.Context(), container.Spec{Image: testImage, Name: name}); err == nil || !strings.Contains(err.Error(), "another owner") {
+	if _, err := other.Start(t.Context(), container.Spec{Image: containertest.Image(t, e), Name: name}); err == nil || !strings.Contains(err.Error(), "another owner") {
 		t.Errorf("somebody else's name: %v", err)
 	}
 }
@@ -356,14 +257,14 @@ func TestNamesAreTakenOver(t *testing.T) {
 func TestImages(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
-	start(t, e, container.Spec{})
-	if got, err := e.Find(t.Context(), []string{"hindsight-absent:1", testImage}); err != nil || got != testImage {
+	here := containertest.Image(t, e)
+	if got, err := e.Find(t.Context(), []string{"hindsight-absent:1", here}); err != nil || got != here {
 		t.Errorf("%q, %v", got, err)
 	}
 	_, err := e.Find(t.Context(), []string{"127.0.0.1:1/hindsight-absent:1"})
 	var f *harness.Failure
-	if !errors.Is(err, container.ErrNoImage) || !errors.As(err, &f) || f.Retryable || errext.Hint(err) == "" {
-		t.Errorf("absent: %v", err)
+	if !errors.Is(err, container.ErrRegistry) || !errors.As(err, &f) || !f.Retryable || errext.Hint(err) == "" {
+		t.Errorf("no registry: %v", err)
 	}
 	if _, err := e.Start(t.Context(), container.Spec{Image: "hindsight-absent:1"}); !errors.Is(err, container.ErrNoImage) {
 		t.Errorf("started: %v", err)

@@ -15,7 +15,9 @@ import (
 
 // CopyIn unpacks a tar stream into a folder of the container, which must exist.
 func (c *Container) CopyIn(ctx context.Context, dir string, archive io.Reader) error {
-	err := c.engine.api.CopyToContainer(ctx, c.id, dir, archive, container.CopyToContainerOptions{})
+	call, cancel := c.engine.slow(ctx)
+	defer cancel()
+	err := c.engine.api.CopyToContainer(call, c.id, dir, archive, container.CopyToContainerOptions{})
 	if err != nil {
 		return c.failure(ctx, "copy into "+dir, err)
 	}
@@ -43,17 +45,31 @@ var ErrNoFile = errors.New("no such file in the container")
 
 // CopyOut returns a file or folder as a tar stream, which the caller closes.
 func (c *Container) CopyOut(ctx context.Context, name string) (io.ReadCloser, error) {
-	r, _, err := c.engine.api.CopyFromContainer(ctx, c.id, name)
-	switch {
-	case errdefs.IsNotFound(err):
+	call, cancel := c.engine.slow(ctx)
+	r, _, err := c.engine.api.CopyFromContainer(call, c.id, name)
+	if err == nil {
+		return &copying{r, cancel}, nil
+	}
+	cancel()
+	if errdefs.IsNotFound(err) {
 		if dead := c.alive(ctx); dead != nil {
 			return nil, dead
 		}
 		return nil, fmt.Errorf("copy %s: %w", name, ErrNoFile)
-	case err != nil:
-		return nil, c.failure(ctx, "copy "+name, err)
 	}
-	return r, nil
+	return nil, c.failure(ctx, "copy "+name, err)
+}
+
+// copying is a stream out of a container, whose call ends with it.
+type copying struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close ends the stream.
+func (c *copying) Close() error {
+	defer c.cancel()
+	return c.ReadCloser.Close()
 }
 
 // ReadFile reads one file of at most limit bytes.

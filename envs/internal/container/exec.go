@@ -25,11 +25,12 @@ const DefaultMaxOutput = 1 << 20
 
 // Result is what a command did.
 type Result struct {
-	ExitCode int    // -1 where it was ended by the time-out
+	ExitCode int    // -1 where it was ended by the time-out or for what it wrote
 	Output   []byte // stdout and stderr in the order in which they were written; the head where some was dropped
 	Tail     []byte // the end, where some was dropped
 	Dropped  int64  // bytes between them
 	TimedOut bool
+	DiskFull bool // it was ended, for the container has written more than it may
 }
 
 // mergeScript runs a command with stderr on stdout: $0 is a name, the rest is the command.
@@ -66,13 +67,13 @@ func (c *Container) Exec(ctx context.Context, cmd Command) (Result, error) {
 		defer close(read.done)
 		_, read.err = stdcopy.StdCopy(out, out, stream.Reader)
 	}()
-	timedOut, err := c.wait(ctx, cmd.Timeout, &read, stream.Close)
+	why, err := c.wait(ctx, cmd.Timeout, &read, stream.Close)
 	if err != nil {
 		return Result{}, err
 	}
-	res := Result{TimedOut: timedOut}
+	res := Result{TimedOut: why == byTimeout, DiskFull: why == byDisk}
 	res.Output, res.Tail, res.Dropped = out.parts()
-	if timedOut {
+	if why != byItself {
 		res.ExitCode = -1
 		return res, nil
 	}
@@ -86,23 +87,36 @@ type reading struct {
 	err  error
 }
 
-// wait reads to the end, to the time-out or to ctx's end; in the latter cases it ends the processes and
-// waits until nothing reads any more.
-func (c *Container) wait(ctx context.Context, limit time.Duration, read *reading, hangUp func()) (timedOut bool, err error) {
+// ending says what a command's end came from.
+type ending int
+
+const (
+	byItself ending = iota
+	byTimeout
+	byDisk
+)
+
+// wait reads to the end, to the time-out, to ctx's end, or until the container has written more than it
+// may; in all but the first case it ends the processes and waits until nothing reads any more.
+func (c *Container) wait(ctx context.Context, limit time.Duration, read *reading, hangUp func()) (why ending, err error) {
 	var timeout <-chan time.Time
 	if limit > 0 {
 		timer := time.NewTimer(limit)
 		defer timer.Stop()
 		timeout = timer.C
 	}
+	watched, stop := c.watch(ctx)
+	defer stop()
 	select {
 	case <-read.done:
 		if read.err != nil && !errors.Is(read.err, io.EOF) {
-			return false, c.failure(ctx, "read output", read.err)
+			return byItself, c.failure(ctx, "read output", read.err)
 		}
-		return false, nil
+		return byItself, nil
 	case <-timeout:
-		timedOut = true
+		why = byTimeout
+	case err = <-watched:
+		why = byDisk
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -113,7 +127,38 @@ func (c *Container) wait(ctx context.Context, limit time.Duration, read *reading
 		hangUp()
 		<-read.done
 	}
-	return timedOut, errors.Join(err, killed)
+	return why, errors.Join(err, killed)
+}
+
+// watch looks at the container now and then while a command runs. What it sends is that the container
+// has written more than it may (nil), or that it is dead, which a stream that was cut need not tell.
+// stop ends it and waits for it.
+func (c *Container) watch(ctx context.Context) (trouble <-chan error, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	found, done := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(done)
+		t := time.NewTicker(c.engine.config.DiskCheck)
+		defer t.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-t.C:
+			}
+			size, err := c.written(ctx)
+			if c.disk > 0 && err == nil && size > c.disk {
+				found <- nil
+				return
+			}
+			// A daemon that does not answer now may answer next time; a container that is dead stays so.
+			if dead := c.alive(ctx); errors.Is(dead, ErrDied) {
+				found <- dead
+				return
+			}
+		}
+	}()
+	return found, func() { cancel(); <-done }
 }
 
 // killGrace is how long the output may stay open after its processes were killed.

@@ -2,7 +2,10 @@ package container
 
 import (
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/docker/docker/api/types/container"
 )
@@ -10,7 +13,8 @@ import (
 // Spec is a container to be made.
 type Spec struct {
 	Image   string
-	Name    string // "" lets the daemon choose
+	Name    string // "" lets the daemon choose, or makes one of Prefix
+	Prefix  string // of a name that nobody else has: <prefix>.<8 hex digits>
 	WorkDir string
 	Env     []string // "NAME=value"
 	Limits  Limits
@@ -22,6 +26,7 @@ type Limits struct {
 	Processes int64   // default 1024
 	Memory    int64   // bytes, default 8 GiB; swap is not allowed beyond it
 	CPUs      float64 // default 2
+	Disk      int64   // bytes that it may write, in files of the image's system; default 10 GiB
 }
 
 // The defaults of Limits.
@@ -29,6 +34,7 @@ const (
 	DefaultProcesses = 1024
 	DefaultMemory    = 8 << 30
 	DefaultCPUs      = 2
+	DefaultDisk      = 10 << 30
 )
 
 // Relax gives up defaults by name.
@@ -36,23 +42,63 @@ type Relax struct {
 	Network      string   // a Docker network's name, "bridge" or "host"; "" is none
 	Capabilities []string // added to none, e.g. "SYS_ADMIN" for a browser's sandbox
 	Privileges   bool     // allow new privileges (set-uid programs)
-	Unlimited    bool     // no limits on processes, memory and processors
+	Unlimited    bool     // no limits on processes, memory, processors and disk
 }
 
-// names lists what was relaxed, for the run's record.
-func (r Relax) names() []string {
+// The names of what can be relaxed, as Names writes and ParseRelax reads them.
+const (
+	relaxNetwork    = "network="
+	relaxCapability = "capability="
+	relaxPrivileges = "new-privileges"
+	relaxUnlimited  = "unlimited"
+	relaxOfficial   = "official"
+)
+
+// officialCapabilities are what Docker gives by default, and the one that the official harness adds.
+var officialCapabilities = []string{
+	"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "NET_RAW",
+	"SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_ADMIN", "SYS_CHROOT",
+}
+
+// ParseRelax reads names as Names writes them. "official" is everything that the official harness
+// allows: Docker's bridge network, its capabilities and SYS_ADMIN, new privileges, and no limits.
+func ParseRelax(names []string) (Relax, error) {
+	var r Relax
+	for _, name := range names {
+		network, isNetwork := strings.CutPrefix(name, relaxNetwork)
+		capability, isCapability := strings.CutPrefix(name, relaxCapability)
+		switch {
+		case isNetwork && network != "":
+			r.Network = network
+		case isCapability && capability != "":
+			r.Capabilities = append(r.Capabilities, capability)
+		case name == relaxPrivileges:
+			r.Privileges = true
+		case name == relaxUnlimited:
+			r.Unlimited = true
+		case name == relaxOfficial:
+			r = Relax{Network: "bridge", Capabilities: officialCapabilities, Privileges: true, Unlimited: true}
+		default:
+			return r, fmt.Errorf("relax %q: want network=NAME, capability=NAME, %s, %s or %s", name, relaxPrivileges, relaxUnlimited, relaxOfficial)
+		}
+	}
+	return r, nil
+}
+
+// Names lists what was relaxed, for the run's record.
+func (r Relax) Names() []string {
 	var all []string
 	if r.Network != "" {
-		all = append(all, "network="+r.Network)
+		all = append(all, relaxNetwork+r.Network)
 	}
 	for _, c := range slices.Sorted(slices.Values(r.Capabilities)) {
-		all = append(all, "capability="+c)
+		all = append(all, relaxCapability+c)
 	}
 	if r.Privileges {
-		all = append(all, "new-privileges")
+		all = append(all, relaxPrivileges)
 	}
 	if r.Unlimited {
-		all = append(all, "unlimited")
+		all = append(all, relaxUnlimited)
 	}
 	return all
 }
@@ -61,10 +107,29 @@ func (s Spec) validate() error {
 	switch {
 	case s.Image == "":
 		return errors.New("no image is named")
-	case s.Limits.Processes < 0 || s.Limits.Memory < 0 || s.Limits.CPUs < 0:
+	case s.Limits.Processes < 0 || s.Limits.Memory < 0 || s.Limits.CPUs < 0 || s.Limits.Disk < 0:
 		return errors.New("a limit is below 0")
 	}
 	return nil
+}
+
+// name is the container's name; "" lets the daemon choose.
+func (s Spec) name() string {
+	if s.Name != "" || s.Prefix == "" {
+		return s.Name
+	}
+	return fmt.Sprintf("%s.%08x", s.Prefix, rand.Uint32())
+}
+
+// disk is the bound on what the container may write, 0 for none.
+func (s Spec) disk() int64 {
+	switch {
+	case s.Relax.Unlimited:
+		return 0
+	case s.Limits.Disk == 0:
+		return DefaultDisk
+	}
+	return s.Limits.Disk
 }
 
 // host translates limits and relaxations.
@@ -89,6 +154,8 @@ func (s Spec) host() *container.HostConfig {
 	if cpus == 0 {
 		cpus = DefaultCPUs
 	}
+	// One file cannot grow beyond the bound; many files are noticed while commands run.
+	h.Ulimits = []*container.Ulimit{{Name: "fsize", Soft: s.disk(), Hard: s.disk()}}
 	h.PidsLimit, h.Memory, h.MemorySwap, h.NanoCPUs = &processes, memory, memory, int64(cpus*1e9)
 	return h
 }

@@ -1,0 +1,27 @@
+//go:build unix
+
+package container
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// flock takes a file's lock without waiting; errHeld where somebody holds it.
+func flock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return errHeld
+	}
+	return err
+}
+
+// freeBytes is what an unprivileged process may still write where a path lies.
+func freeBytes(path string) (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert,nolintlint // their types differ between systems
+}
