@@ -35,6 +35,7 @@ type rolloutCommand struct {
 	seed      int64
 	templates string
 	policy    policyFlags
+	sampler   samplerFlags
 
 	db      string
 	name    string
@@ -78,6 +79,7 @@ episodes that are running, the second stops at once; either way --resume goes on
 	f.Int64Var(&c.seed, "seed", 0, "seed of the run: all randomness derives from it, the task and the sample")
 	f.StringVar(&c.templates, "templates", "", "prompt templates: compact (short ones, for small contexts), or a JSON or YAML file (default: the built-in ones)")
 	c.policy.flags(cmd)
+	c.sampler.flags(cmd)
 	ledgerFlag(cmd, &c.db)
 	f.StringVar(&c.name, "name", "", "name of the run (default: environment and time)")
 	f.StringVar(&c.resume, "resume", "", "go on with this run instead of starting one")
@@ -129,6 +131,9 @@ func (c *rolloutCommand) validate() error {
 		return errors.New("--max-episode-tokens and --max-episode-time cannot be negative")
 	case c.db == "":
 		return errors.New("--db is empty: name a file")
+	}
+	if _, err := c.sampler.pick(); err != nil {
+		return err
 	}
 	return c.policy.validate()
 }
@@ -233,6 +238,13 @@ func (c *rolloutCommand) create(ctx context.Context, cmd *cobra.Command, db *sto
 	if err != nil {
 		return store.Run{}, err
 	}
+	way, err := c.sampler.pick()
+	if err != nil {
+		return store.Run{}, err
+	}
+	if err := way.check(ctx, policy.Policy, suitesOf(suite), panel.Tasks); err != nil {
+		return store.Run{}, insteadParallel(err)
+	}
 	config, err := json.Marshal(runConfig(cmd.Flags()))
 	if err != nil {
 		return store.Run{}, err
@@ -253,7 +265,7 @@ func (c *rolloutCommand) create(ctx context.Context, cmd *cobra.Command, db *sto
 		}
 	}
 	return db.CreateRun(ctx, store.RunSpec{
-		Name: name, Panel: panel, GroupSize: c.group, Seed: c.seed, Policy: policy.name,
+		Name: name, Panel: panel, GroupSize: way.size(c.group), Seed: c.seed, Policy: policy.name,
 		Config: config, Info: info, CodeVersion: codeVersion(),
 	})
 }
@@ -294,6 +306,10 @@ func runConfig(flags *pflag.FlagSet) map[string]string {
 
 // drive runs what the run has left and prints the summary, also after a stop or an error.
 func (c *rolloutCommand) drive(ctx context.Context, db *store.Store, run store.Run, cfg agent.Config) error {
+	way, err := c.sampler.pick() // again: a resumed run has the sampler that it began with
+	if err != nil {
+		return err
+	}
 	refs, err := db.Pending(ctx, run.ID)
 	if err != nil {
 		return err
@@ -317,7 +333,7 @@ func (c *rolloutCommand) drive(ctx context.Context, db *store.Store, run store.R
 	undo := context.AfterFunc(c.st.soft, func() {
 		fmt.Fprintln(c.g.stderr, "stopping: running episodes go on to their end; press Ctrl-C again to stop at once")
 	})
-	_, runErr := agent.Run(c.st.soft, ctx, refs, cfg)
+	_, runErr := way.run(c.st.soft, ctx, refs, cfg)
 	undo()
 	bar.close()
 	// The last words go to the ledger also after a hard stop.
