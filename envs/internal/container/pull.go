@@ -33,6 +33,8 @@ func (e *Engine) ImageID(ctx context.Context, name string) (string, error) {
 		return "", nil
 	case ctx.Err() != nil:
 		return "", ctx.Err()
+	case errdefs.IsInvalidArgument(err):
+		return "", harness.FailFinal(harness.FailEnv, "find image", errext.WithHint(fmt.Errorf("%w: %w", ErrNoImage, err), "check the image's name"))
 	case err != nil:
 		return "", envFailure("inspect image "+name, err)
 	}
@@ -137,7 +139,7 @@ var (
 	downSigns = []string{"no such host", "connection refused", "i/o timeout", "toomanyrequests", "deadline exceeded", "503 Service Unavailable"}
 	// absentSigns are what it says of an image that the registry does not have, or does not show.
 	absentSigns = []string{
-		"not found", "manifest unknown", "does not exist", "pull access denied", "unauthorized", "denied:",
+		"not found", "manifest unknown", "does not exist", "pull access denied", "unauthorized", "denied",
 		"no matching manifest", "invalid reference format", "No such image",
 	}
 )

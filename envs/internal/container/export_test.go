@@ -1,0 +1,6 @@
+package container
+
+import "time"
+
+// SetCallLimit changes how long a quick call may take, between two calls.
+func (e *Engine) SetCallLimit(d time.Duration) { e.config.CallLimit = d }
