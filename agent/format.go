@@ -17,6 +17,10 @@ type Format struct {
 	Turn     string // template key of what a conversation gains after each step
 	MaxSteps int    // default step limit
 
+	// Conversation makes every episode one growing chat, as Config.Conversation does for all formats: for
+	// environments whose answers belong to the whole way and not to its last steps.
+	Conversation bool
+
 	// Project parses a response.
 	Project Projection
 	// Spans finds the bytes of a response that are the executable action.
@@ -46,6 +50,7 @@ func DefaultFormats() Formats {
 	return Formats{
 		"alfworld":    alfworldFormat,
 		"webshop":     webshopFormat,
+		"qa":          qaFormat,
 		genericFormat: plainFormat,
 	}
 }

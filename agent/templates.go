@@ -18,6 +18,12 @@ var defaultPrompts []byte
 //go:embed prompts/compact.yaml
 var compactPrompts []byte
 
+//go:embed prompts/qa.yaml
+var qaPrompts []byte
+
+//go:embed prompts/qa_compact.yaml
+var qaCompactPrompts []byte
+
 // BuiltinTemplates are the names that NamedTemplates knows, with a line of explanation each.
 var BuiltinTemplates = [][2]string{
 	{"default", "the project's own wording"},
@@ -61,8 +67,8 @@ type Templates struct {
 func DefaultTemplates() *Templates { return defaultTemplates }
 
 var (
-	defaultTemplates = mustTemplates(new(Templates), defaultPrompts)
-	compactTemplates = mustTemplates(defaultTemplates, compactPrompts)
+	defaultTemplates = mustTemplates(mustTemplates(new(Templates), defaultPrompts), qaPrompts)
+	compactTemplates = mustTemplates(mustTemplates(defaultTemplates, compactPrompts), qaCompactPrompts)
 )
 
 // mustTemplates parses an embedded file on top of base; that it parses is checked by the package's tests.

@@ -48,6 +48,7 @@ var layers = []layer{
 		folder: "envs/swebench", own: []string{".", "internal", "envs/internal", "envs/swebench"},
 		others: []string{"golang.org/x/sync", "github.com/parquet-go/parquet-go", "github.com/ulikunitz/xz"},
 	},
+	{folder: "envs/qa", own: []string{".", "internal", "envs/qa"}},
 	{
 		folder: "envs/internal", own: []string{".", "internal"},
 		others: []string{"golang.org/x/sync", "github.com/docker/docker", "github.com/containerd/errdefs"},
