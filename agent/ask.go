@@ -56,7 +56,7 @@ func (a *attempt) turnNow() Turn {
 		CallSeed:    harness.CallSeed(seed, task, sample, a.steps),
 		concrete:    a.format.Concrete,
 	}
-	if a.cfg.Conversation {
+	if a.converses() {
 		t.Earlier = a.last.Tokens
 	}
 	if adv, ok := a.env.(harness.Advisor); ok {

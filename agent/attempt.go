@@ -28,7 +28,8 @@ type attempt struct {
 	observation harness.Observation
 	prompt      []harness.Message
 	history     []Past
-	last        harness.Step // the step before; zero at the beginning
+	last        harness.Step  // the step before; zero at the beginning
+	held        *harness.Step // not recorded yet: see put
 
 	// What has happened so far.
 	steps, invalid, tokens int
@@ -58,6 +59,19 @@ func (a *attempt) play(ctx context.Context, recorded []harness.Step) (stop harne
 		return "", err
 	}
 	a.began = a.cfg.now()
+	if stop, err = a.stepOn(ctx); err == nil {
+		err = a.end(ctx)
+	}
+	if err != nil && ctx.Err() == nil { // a failed attempt keeps its steps
+		if unrecorded := a.flush(ctx); unrecorded != nil {
+			return "", unrecorded
+		}
+	}
+	return stop, err
+}
+
+// stepOn takes steps until the episode is over.
+func (a *attempt) stepOn(ctx context.Context) (stop harness.StopReason, err error) {
 	for {
 		if stop := a.over(); stop != "" {
 			return stop, nil
@@ -145,7 +159,7 @@ func (a *attempt) render() error {
 	scene := Scene{Task: a.task, History: a.history, Window: a.cfg.History, Observation: a.observation}
 	var prompt []harness.Message
 	var err error
-	if a.cfg.Conversation && a.steps > 0 {
+	if a.converses() && a.steps > 0 {
 		prompt, err = a.format.Continue(a.cfg.Templates, a.last.Prompt, a.last.Response, scene)
 	} else {
 		prompt, err = a.format.Prompt(a.cfg.Templates, scene)
@@ -153,6 +167,9 @@ func (a *attempt) render() error {
 	a.prompt = prompt
 	return harness.FailFinal(harness.FailAgent, fmt.Sprintf("render the prompt of step %d", a.steps), err)
 }
+
+// converses reports whether the episode is one growing chat.
+func (a *attempt) converses() bool { return a.cfg.Conversation || a.format.Conversation }
 
 // step takes one step and records it. stop says that the episode ended without it.
 func (a *attempt) step(hard context.Context) (stop harness.StopReason, err error) {
@@ -234,8 +251,8 @@ func (a *attempt) record(ctx context.Context, before harness.Observation, s harn
 		return err
 	}
 	s.NextPrompt = a.prompt
-	if err := a.cfg.Recorder.Step(ctx, a.id, s); err != nil {
-		return recorderError{fmt.Errorf("step %d: %w", s.Index, err)}
+	if err := a.put(ctx, s); err != nil {
+		return err
 	}
 	a.log.Debug("step", slog.Int(logTurn, s.Index), slog.String("action", s.Action), slog.Bool("valid", s.Valid), slog.Float64("reward", s.Reward))
 	a.counter.step(Event{Kind: EventStep, Episode: a.ref, Attempt: a.id, Steps: a.steps}, max(0, tokens))

@@ -47,7 +47,7 @@ func Replay(ctx context.Context, env harness.Env, task harness.Task, steps []har
 
 // Replay is the function Replay under these formats.
 func (f Formats) Replay(ctx context.Context, env harness.Env, task harness.Task, steps []harness.Step) (Diff, error) {
-	r := replayer{env: env, format: f.For(task.Env)}
+	r := replayer{env: env, format: f.For(task.Env), whole: true}
 	_, diff, err := r.run(ctx, task, steps)
 	return diff, err
 }
@@ -57,6 +57,7 @@ type replayer struct {
 	env    harness.Env
 	format Format
 	visit  func(before harness.Observation, s harness.Step) // called for each equal step; may be nil
+	whole  bool                                             // the last step ended the episode, and has what its end brought
 }
 
 // run returns the first observation and the first difference.
@@ -76,6 +77,9 @@ func (r replayer) run(ctx context.Context, task harness.Task, steps []harness.St
 		tr, err := guard(harness.FailEnv, fmt.Sprintf("repeat step %d", i), func() (harness.Transition, error) {
 			return r.env.Step(ctx, want.Action)
 		})
+		if err == nil && r.whole && i == len(steps)-1 {
+			tr, err = finished(ctx, r.env, tr)
+		}
 		if err != nil {
 			return first, d, err
 		}
@@ -90,6 +94,22 @@ func (r replayer) run(ctx context.Context, task harness.Task, steps []harness.St
 		before = tr.Observation
 	}
 	return first, d, nil
+}
+
+// finished adds what the episode's end brings to the last step's transition.
+func finished(ctx context.Context, env harness.Env, tr harness.Transition) (harness.Transition, error) {
+	f, ok := env.(harness.Finisher)
+	if !ok {
+		return tr, nil
+	}
+	e, err := guard(harness.FailEnv, "finish the episode", func() (harness.Ending, error) { return f.Finish(ctx) })
+	if err != nil {
+		return tr, err
+	}
+	tr.Reward += e.Reward
+	tr.Score, tr.Won = e.Score, e.Won
+	tr.Feedback, tr.Privileged = joinTexts(tr.Feedback, e.Feedback), joinTexts(tr.Privileged, e.Privileged)
+	return tr, nil
 }
 
 // compare looks at what an environment answers, in the order of harness.Step.

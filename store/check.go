@@ -34,7 +34,7 @@ func (s *Store) Check(ctx context.Context) ([]Violation, error) {
 	c := checker{ctx: ctx}
 	err := s.snapshot(ctx, func(q querier) error {
 		c.q = q
-		for _, f := range []func() error{c.file, c.foreignKeys, c.panels, c.rules, c.trees, c.steps, c.texts, c.scores, c.credits, c.leases} {
+		for _, f := range []func() error{c.file, c.foreignKeys, c.panels, c.rules, c.trees, c.steps, c.texts, c.artifacts, c.scores, c.credits, c.leases} {
 			if err := f(); err != nil {
 				return err
 			}

@@ -1,0 +1,28 @@
+package harness
+
+import "context"
+
+// Artifact is something that an attempt leaves besides the texts of its steps: a patch, a log, a report.
+type Artifact struct {
+	Name    string `json:"name"`    // like a file's: "patch.diff"
+	Content string `json:"content"` // byte for byte; it need not be UTF-8
+}
+
+// Ending is what an environment adds once an episode is over. All but the artifacts joins the last step.
+type Ending struct {
+	Reward     float64 // beside what the steps gave
+	Score      float64 // of the episode, in [0, 1]
+	Won        bool    // the task is solved, whatever ended the episode
+	Feedback   string
+	Privileged string
+	Artifacts  []Artifact
+}
+
+// Finisher is an Env that has something to do when an episode is over, also when a limit ended it and not
+// the environment: to take what the agent has made so far, and to judge it.
+type Finisher interface {
+	Env
+	// Finish is called once, after the last Step and before Close or another Reset. No Step follows. An
+	// error means that the environment broke, as one of Step does.
+	Finish(ctx context.Context) (Ending, error)
+}
