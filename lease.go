@@ -122,5 +122,8 @@ type FeedCounts struct {
 	More     bool  `json:"more"`     // the run gets further groups
 }
 
+// Last reports that what is ready is all that there will be, unless leases come back.
+func (c FeedCounts) Last() bool { return !c.More && c.Open+c.Waiting == 0 }
+
 // Drained reports that every group was delivered and no other can come.
 func (c FeedCounts) Drained() bool { return !c.More && c.Open+c.Waiting+c.Ready+c.Held == 0 }

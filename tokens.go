@@ -33,6 +33,25 @@ type TokenMeta struct {
 	Drift string `json:"drift,omitempty"`
 }
 
+// MaskSpans marks the tokens that overlap a span by at least one byte. offsets holds one byte range per
+// token, spans the byte ranges to mark, both in order; the mask has len(offsets) values. A token that prints
+// nothing is never marked. A character split over tokens marks all of its tokens.
+func MaskSpans(offsets, spans []Span) []bool {
+	mask := make([]bool, len(offsets))
+	next := 0
+	for i, t := range offsets {
+		for next < len(spans) && (spans[next].End <= t.Start || spans[next].End <= spans[next].Start) {
+			next++
+		}
+		if next == len(spans) {
+			break
+		}
+		s := spans[next]
+		mask[i] = t.Start < t.End && t.Start < s.End && s.Start < t.End
+	}
+	return mask
+}
+
 // Validate reports a column whose length differs from the ids', with both lengths.
 func (t *Tokens) Validate() error {
 	if t == nil {

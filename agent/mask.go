@@ -27,21 +27,5 @@ func TokenOffsets(response string, tokens [][]byte) ([]harness.Span, error) {
 	return out, nil
 }
 
-// MaskFromSpans marks the tokens that overlap a span by at least one byte. offsets holds one byte
-// range per token, spans the byte ranges to mark, both in order; the mask has len(offsets) values.
-// A token that prints nothing is never marked. A character split over tokens marks all of its tokens.
-func MaskFromSpans(offsets, spans []harness.Span) []bool {
-	mask := make([]bool, len(offsets))
-	next := 0
-	for i, t := range offsets {
-		for next < len(spans) && (spans[next].End <= t.Start || spans[next].End <= spans[next].Start) {
-			next++
-		}
-		if next == len(spans) {
-			break
-		}
-		s := spans[next]
-		mask[i] = t.Start < t.End && t.Start < s.End && s.Start < t.End
-	}
-	return mask
-}
+// MaskFromSpans is harness.MaskSpans.
+func MaskFromSpans(offsets, spans []harness.Span) []bool { return harness.MaskSpans(offsets, spans) }

@@ -84,7 +84,7 @@ func BenchmarkEncode(b *testing.B) {
 	for _, format := range []string{FormatArrow, FormatJSON} {
 		b.Run(format, func(b *testing.B) {
 			for range b.N {
-				part, err := rows(b.Context(), m, harness.Lease{}, testPass(), 0)
+				part, err := rows(b.Context(), m, harness.Lease{}, &Header{Pass: *testPass()}, 0)
 				if err != nil {
 					b.Fatal(err)
 				}

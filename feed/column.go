@@ -55,6 +55,7 @@ var columns = []column{
 	optionalReal("factor", func(r *Row) **float64 { return &r.Factor }),
 	listColumn("weights", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Weights) }),
 	listColumn("advantages", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Advantages) }),
+	optionalReal("loss_weight", func(r *Row) **float64 { return &r.LossWeight }),
 	rewardColumn(),
 }
 

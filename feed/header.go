@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/credit"
 )
 
 // Format numbers the row and the header. It goes up when a field changes its meaning.
@@ -20,6 +21,47 @@ type Header struct {
 	PolicyVersion int32               `json:"policy_version"` // the newest that a trainer posted; −1 = none
 	Groups        []harness.FeedGroup `json:"groups"`
 	Pass
+}
+
+// LossWeight is what a row of so many response tokens weighs in the loss of the whole batch: the loss is the
+// sum over rows of weight · Σ_tokens, in the aggregation of the hints. nil without hints, and where the
+// aggregation needs a constant length that nobody gave. Source: credit.LossWeights.
+func (h *Header) LossWeight(tokens int) *float64 {
+	if h.Hints == nil {
+		return nil
+	}
+	w := 0.0
+	switch h.Hints.Loss {
+	case credit.TokenMean:
+		w = 1 / float64(max(h.Tokens, 1))
+	case credit.SeqMeanTokenMean:
+		if tokens > 0 {
+			w = 1 / (float64(h.Rows) * float64(tokens))
+		}
+	case credit.SeqMeanTokenSum:
+		w = 1 / float64(h.Rows)
+	case credit.SeqSumNorm:
+		if h.LossLength <= 0 {
+			return nil
+		}
+		w = 1 / float64(h.LossLength)
+	default:
+		return nil
+	}
+	return &w
+}
+
+// RowsOf lays the steps of a group of the batch out.
+func (h *Header) RowsOf(steps []harness.FeedStep) ([]Row, error) {
+	out := make([]Row, len(steps))
+	for i := range steps {
+		var err error
+		if out[i], err = NewRow(&steps[i], &h.Pass); err != nil {
+			return nil, err
+		}
+		out[i].LossWeight = h.LossWeight(out[i].Tokens())
+	}
+	return out, nil
 }
 
 // NewHeader describes a lease.

@@ -53,18 +53,24 @@ func NewPacer(pace Pace, versions Versions, every time.Duration) (*Pacer, error)
 // Admit blocks until group n may start, and returns the version that it starts under. It may be called
 // from many goroutines. Its error is that of the versions or of ctx.
 func (p *Pacer) Admit(ctx context.Context, n int) (version int32, err error) {
+	return p.AdmitAt(ctx, func() int { return n })
+}
+
+// AdmitAt is Admit for a group whose number can fall while it waits: groups before it that will never reach
+// the trainer do not count.
+func (p *Pacer) AdmitAt(ctx context.Context, n func() int) (version int32, err error) {
 	t := time.NewTicker(p.every)
 	defer t.Stop()
 	for {
 		if version, err = p.versions.Version(ctx); err != nil {
-			return version, fmt.Errorf("admit group %d: %w", n, err)
+			return version, fmt.Errorf("admit group %d: %w", n(), err)
 		}
-		if p.pace.Allows(n, version) {
+		if p.pace.Allows(n(), version) {
 			return version, nil
 		}
 		select {
 		case <-ctx.Done():
-			return version, fmt.Errorf("admit group %d: %w", n, ctx.Err())
+			return version, fmt.Errorf("admit group %d: %w", n(), ctx.Err())
 		case <-t.C:
 		}
 	}

@@ -22,18 +22,19 @@ const (
 // JSON, beside them.
 type Pass struct {
 	Run        string               `json:"run"`
-	ConfigHash string               `json:"config_hash"`         // of everything that decides the numbers: ConfigHash
-	Credit     string               `json:"credit,omitempty"`    // key of the credit pass; "" = none
-	Score      string               `json:"score,omitempty"`     // key of the teacher pass; "" = none
-	Estimator  credit.Estimator     `json:"estimator,omitempty"` // of the base advantage
-	Response   credit.ResponseStage `json:"response"`            // what Factor is: none, aem (α) or ear (γ)
-	Token      credit.TokenStage    `json:"token"`               // what Weights are: none, serl or rlsd
-	SERL       *credit.SERLConfig   `json:"serl,omitempty"`      // where Token is not none
-	Update     int                  `json:"update,omitempty"`    // the trainer's update that the pass was made for
-	Lambda     float64              `json:"lambda"`              // λ_k that the weights were blended with; 0 without a token stage
-	Hints      *credit.Hints        `json:"hints,omitempty"`     // aggregation, ratio and clip range for the policy loss
-	Sequences  Sequences            `json:"sequences"`           // what sequence_id numbers
-	PassID     int64                `json:"credit_id,omitempty"` // ledger id of the credit pass
+	ConfigHash string               `json:"config_hash"`           // of everything that decides the numbers: ConfigHash
+	Credit     string               `json:"credit,omitempty"`      // key of the credit pass; "" = none
+	Score      string               `json:"score,omitempty"`       // key of the teacher pass; "" = none
+	Estimator  credit.Estimator     `json:"estimator,omitempty"`   // of the base advantage
+	Response   credit.ResponseStage `json:"response"`              // what Factor is: none, aem (α) or ear (γ)
+	Token      credit.TokenStage    `json:"token"`                 // what Weights are: none, serl or rlsd
+	SERL       *credit.SERLConfig   `json:"serl,omitempty"`        // where Token is not none
+	Update     int                  `json:"update,omitempty"`      // the trainer's update that the pass was made for
+	Lambda     float64              `json:"lambda"`                // λ_k that the weights were blended with; 0 without a token stage
+	Hints      *credit.Hints        `json:"hints,omitempty"`       // aggregation, ratio and clip range for the policy loss
+	Sequences  Sequences            `json:"sequences"`             // what sequence_id numbers
+	LossLength int                  `json:"loss_length,omitempty"` // constant length of Dr.GRPO's aggregation; 0 = not said
+	PassID     int64                `json:"credit_id,omitempty"`   // ledger id of the credit pass
 }
 
 // weights are the clipped token weights w of the row: SERL's on action tokens of a row with a hindsight

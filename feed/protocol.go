@@ -41,15 +41,17 @@ const (
 type request struct {
 	ID       json.RawMessage `json:"id,omitempty"` // WebSocket: comes back with the answer
 	Op       string          `json:"op,omitempty"`
-	Lease    string          `json:"lease,omitempty"`    // all but version and status; for lease: made up by the client
-	Consumer string          `json:"consumer,omitempty"` // lease, version
-	Groups   int             `json:"groups,omitempty"`   // lease; 0 = 1
-	Tokens   int             `json:"tokens,omitempty"`   // lease; 0 = no bound
-	TTL      int64           `json:"ttl_ms,omitempty"`   // lease, extend; 0 = the server's default
-	Wait     int64           `json:"wait_ms,omitempty"`  // lease: how long to wait for a group to become ready
-	Format   string          `json:"format,omitempty"`   // lease: arrow (default) or json
-	Reason   string          `json:"reason,omitempty"`   // return
-	Version  *int32          `json:"version,omitempty"`  // version: absent = only ask
+	Lease    string          `json:"lease,omitempty"`      // all but version and status; for lease: made up by the client
+	Consumer string          `json:"consumer,omitempty"`   // lease, version
+	Groups   int             `json:"groups,omitempty"`     // lease; 0 = 1
+	Min      int             `json:"min_groups,omitempty"` // lease: nothing before so many are ready, or no more can come; 0 = 1
+	Tokens   int             `json:"tokens,omitempty"`     // lease; 0 = no bound
+	TTL      int64           `json:"ttl_ms,omitempty"`     // lease, extend; 0 = the server's default
+	Wait     int64           `json:"wait_ms,omitempty"`    // lease: how long to wait for a group to become ready
+	Format   string          `json:"format,omitempty"`     // lease: arrow (default) or json
+	Reason   string          `json:"reason,omitempty"`     // return
+	Version  *int32          `json:"version,omitempty"`    // version: absent = only ask
+	Weights  string          `json:"weights,omitempty"`    // version: where the policy server finds them
 }
 
 // The codes of errors, for programs.
@@ -117,7 +119,7 @@ func parseRequest(raw []byte) (request, error) {
 
 // check completes a request and reports the first field that cannot be.
 func (r *request) check(cfg *Config) error {
-	for _, f := range []struct{ name, value string }{{"lease", r.Lease}, {"consumer", r.Consumer}, {"reason", r.Reason}} {
+	for _, f := range []struct{ name, value string }{{"lease", r.Lease}, {"consumer", r.Consumer}, {"reason", r.Reason}, {"weights", r.Weights}} {
 		if len(f.value) > maxName || bytes.ContainsRune([]byte(f.value), 0) {
 			return badRequest("%s: want at most %d bytes without NUL", f.name, maxName)
 		}
@@ -143,6 +145,10 @@ func (r *request) check(cfg *Config) error {
 	switch {
 	case r.Groups < 1 || r.Groups > maxGroups:
 		return badRequest("groups is %d: want 1 to %d", r.Groups, maxGroups)
+	case r.Min < 0 || r.Min > r.Groups:
+		return badRequest("min_groups is %d: want 0 to groups, which is %d", r.Min, r.Groups)
+	case r.Version != nil && *r.Version < 0:
+		return badRequest("version is %d: want at least 0", *r.Version)
 	case r.Tokens < 0:
 		return badRequest("tokens is %d: want at least 0", r.Tokens)
 	case r.TTL < 1 || r.TTL > cfg.MaxTTL.Milliseconds():

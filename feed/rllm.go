@@ -91,7 +91,7 @@ func (x *rllm) episode(rows []Row) (rllmEpisode, error) {
 			ID: fmt.Sprint(r.StepID), Reward: r.RewardParts.Step, Done: i == len(rows)-1, PromptIDs: r.PromptIDs, ResponseIDs: r.ResponseIDs,
 			Logprobs: r.Logprobs, Advantage: r.Advantages, Metadata: map[string]any{"valid": r.RewardParts.Valid},
 		}
-		if v, ok := r.oldest(); ok {
+		if v, ok := r.Oldest(); ok {
 			s.WeightVersion = &v
 		}
 		t.Steps = append(t.Steps, s)

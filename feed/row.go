@@ -26,7 +26,7 @@ type Row struct {
 	PromptIDs    []int32 `json:"prompt_ids,omitempty"`    // P
 	ResponseIDs  []int32 `json:"response_ids,omitempty"`  // T, as sampled
 	ResponseMask Mask    `json:"response_mask,omitempty"` // T: the policy produced the token
-	ActionMask   Mask    `json:"action_mask,omitempty"`   // T: the token belongs to the action; nil unless scored
+	ActionMask   Mask    `json:"action_mask,omitempty"`   // T: the token belongs to the action; nil where nobody knows what each token printed
 	ContextMask  *bool   `json:"context_mask,omitempty"`  // the teacher saw a hindsight context; nil without a teacher pass
 	Versions     []int32 `json:"versions,omitempty"`      // T: policy version that produced the token
 
@@ -40,6 +40,7 @@ type Row struct {
 	Factor        *float64 `json:"factor,omitempty"`         // α or γ of the response; 1 where no such stage ran
 	Weights       Floats   `json:"weights,omitempty"`        // T clipped token weights; nil where no token stage ran
 	Advantages    Floats   `json:"advantages,omitempty"`     // T final token advantages
+	LossWeight    *float64 `json:"loss_weight,omitempty"`    // the batch's loss is Σ_rows of it · Σ_tokens; nil without a loss
 
 	RewardParts RewardParts `json:"reward_parts"`
 }
@@ -144,8 +145,8 @@ func (f *Floats) UnmarshalJSON(raw []byte) error {
 // Tokens is the number of response tokens.
 func (r *Row) Tokens() int { return len(r.ResponseIDs) }
 
-// oldest is the lowest policy version among the row's tokens; ok is false where none is known.
-func (r *Row) oldest() (version int32, ok bool) {
+// Oldest is the lowest policy version among the row's tokens; ok is false where none is known.
+func (r *Row) Oldest() (version int32, ok bool) {
 	for i, v := range r.Versions {
 		if i == 0 || v < version {
 			version, ok = v, true
@@ -185,6 +186,9 @@ func NewRow(st *harness.FeedStep, p *Pass) (Row, error) {
 		if scored {
 			r.StudentLogprobs, r.TeacherLogprobs, r.ActionMask = sc.Student.Values, sc.Teacher.Values, maskOf(sc.ActionMask)
 		}
+	}
+	if r.ActionMask == nil && st.Action != nil {
+		r.ActionMask = maskOf(st.Action)
 	}
 	if c := st.Credit; c != nil {
 		r.BaseAdvantage, r.Factor, r.Advantages = &c.Base, &c.Factor, c.Tokens

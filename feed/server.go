@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // Config holds what a Server needs.
@@ -19,9 +20,12 @@ type Config struct {
 	Book     Book     // required
 	Source   Source   // required
 	Versions Versions // required
-	// OnVersion is called after a new policy version was recorded: the place to reload a policy server.
-	// Its error reaches the trainer; the version stays recorded. nil means nothing.
-	OnVersion func(ctx context.Context, version int32) error
+	// OnVersion is called after a new policy version was recorded, one call at a time: the place to reload a
+	// policy server. Its error reaches the trainer; the version stays recorded, and posting it again calls
+	// again. ctx does not end with the trainer's connection. nil means nothing.
+	OnVersion func(ctx context.Context, p Posted) error
+	// OnSent is called for each group that went out whole. It must not block. nil means nothing.
+	OnSent func(Sent)
 	// Token is what clients must send ("Authorization: Bearer …"); "" lets only requests to a loopback
 	// address in.
 	Token string
@@ -39,6 +43,28 @@ type Config struct {
 	// Now is the clock for write deadlines. Required.
 	Now func() time.Time
 	Log *slog.Logger // nil discards
+}
+
+// Posted is a policy version that a trainer posted.
+type Posted struct {
+	Version  int32
+	Weights  string // where the policy server finds them, in the trainer's words; "" = not said
+	Consumer string
+}
+
+// Sent is a group that went to a consumer.
+type Sent struct {
+	Lease    harness.Lease
+	Group    harness.FeedGroup
+	Newest   int32 // policy version that was posted last when the batch was opened; −1 = none
+	Oldest   int32 // lowest version of the group's tokens, where Versioned
+	Versions bool  // its tokens carry versions
+}
+
+// Staleness is how many versions lie between the group's oldest token and the newest version, and whether
+// that is known.
+func (s Sent) Staleness() (int, bool) {
+	return max(0, int(max(s.Newest, 0))-int(s.Oldest)), s.Versions
 }
 
 // Validate reports the first field that cannot work.
@@ -83,6 +109,9 @@ type Server struct {
 	conns  *semaphore.Weighted
 	wake   *broadcast
 
+	posting sync.Mutex // one version at a time
+	loaded  int32      // newest version that OnVersion took; −1 = none in this process
+
 	stop context.Context // ends with Run: connections close
 	halt context.CancelFunc
 	live sync.WaitGroup
@@ -97,7 +126,7 @@ func NewServer(cfg Config) (*Server, error) {
 	stop, halt := context.WithCancel(context.Background())
 	return &Server{
 		cfg: cfg, memory: semaphore.NewWeighted(cfg.Memory), conns: semaphore.NewWeighted(int64(cfg.MaxConns)),
-		wake: newBroadcast(), stop: stop, halt: halt,
+		wake: newBroadcast(), loaded: -1, stop: stop, halt: halt,
 	}, nil
 }
 
@@ -119,15 +148,20 @@ func (s *Server) lease(ctx context.Context, r *request) (l harness.Lease, draine
 	defer wait.Stop()
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
+	req := harness.LeaseRequest{ID: r.Lease, Consumer: r.Consumer, Groups: r.Groups, Min: r.Min, Tokens: r.Tokens, TTL: r.ttl()}
 	over, count := r.Wait == 0, true
 	for {
 		changed := s.wake.next()
-		l, err = s.cfg.Book.Lease(ctx, harness.LeaseRequest{ID: r.Lease, Consumer: r.Consumer, Groups: r.Groups, Tokens: r.Tokens, TTL: r.ttl()})
+		l, err = s.cfg.Book.Lease(ctx, req)
 		if err != nil || len(l.Groups) > 0 {
 			return l, false, err
 		}
 		if over || count { // counting looks at every group: not at each commit of a run in full swing
 			c, err := s.cfg.Source.Counts(ctx)
+			if err == nil && req.Min > 1 && c.Ready > 0 && c.Last() {
+				req.Min = 1 // the last groups are fewer than were asked for
+				continue
+			}
 			if err != nil || over || c.Drained() {
 				return l, c.Drained(), err
 			}
@@ -164,7 +198,7 @@ func (s *Server) do(ctx context.Context, r *request) (a answer, err error) {
 		a.Expires = &until
 	case opVersion:
 		if r.Version != nil {
-			if err := s.postVersion(ctx, *r.Version, r.Consumer); err != nil {
+			if err := s.postVersion(ctx, r); err != nil {
 				return a, err
 			}
 		}
@@ -185,21 +219,36 @@ func (s *Server) version(ctx context.Context) (*int32, error) {
 	return &v, err
 }
 
-func (s *Server) postVersion(ctx context.Context, v int32, consumer string) error {
+// postVersion records a version and has the policy server take it. A version that is posted again is
+// harmless, and the way to try again where the policy server did not take it.
+func (s *Server) postVersion(ctx context.Context, r *request) error {
+	s.posting.Lock()
+	defer s.posting.Unlock()
+	v := *r.Version
 	before, err := s.cfg.Versions.Version(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.cfg.Versions.PostVersion(ctx, v, consumer); err != nil || v == before {
+	if err := s.cfg.Versions.PostVersion(ctx, v, r.Consumer); err != nil {
 		return err
 	}
-	s.cfg.Log.Info("policy version", "version", v, "consumer", consumer)
-	if s.cfg.OnVersion == nil {
+	if v != before {
+		s.cfg.Log.Info("policy version", "version", v, "consumer", r.Consumer)
+		s.wake.all()
+	}
+	if s.cfg.OnVersion == nil || s.loaded == v {
 		return nil
 	}
-	if err := s.cfg.OnVersion(ctx, v); err != nil {
-		return &Error{codeReload, fmt.Sprintf("version %d is recorded, and the policy server did not take it: %v", v, err), "reload it by hand", http.StatusBadGateway}
+	// A trainer that hangs up must not leave a policy server half-way.
+	if err := s.cfg.OnVersion(context.WithoutCancel(ctx), Posted{Version: v, Weights: r.Weights, Consumer: r.Consumer}); err != nil {
+		s.cfg.Log.Error("policy server did not take the version", "version", v, "error", err)
+		hint := "post the version again to try again"
+		if h := errext.Hint(err); h != "" {
+			hint = h + "; " + hint
+		}
+		return &Error{codeReload, fmt.Sprintf("version %d is recorded, and the policy server did not take it: %v", v, err), hint, http.StatusBadGateway}
 	}
+	s.loaded = v
 	return nil
 }
 

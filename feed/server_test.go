@@ -60,7 +60,7 @@ func wantRows(tb testing.TB, m *memoryBook, groups ...int) []Row {
 	tb.Helper()
 	var out []Row
 	for _, g := range groups {
-		part, err := rows(context.Background(), m, harness.Lease{}, testPass(), g)
+		part, err := rows(context.Background(), m, harness.Lease{}, &Header{Pass: *testPass()}, g)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -243,11 +243,12 @@ func TestVersionsReachTheHookOnce(t *testing.T) {
 	var mu sync.Mutex
 	var got []int32
 	_, url := startServer(t, m, func(c *Config) {
-		c.OnVersion = func(_ context.Context, v int32) error {
+		c.OnVersion = func(_ context.Context, p Posted) error {
 			mu.Lock()
 			defer mu.Unlock()
+			v := p.Version
 			got = append(got, v)
-			if v == 3 {
+			if p.Weights == "nowhere" {
 				return errors.New("no file")
 			}
 			return nil
@@ -259,15 +260,20 @@ func TestVersionsReachTheHookOnce(t *testing.T) {
 			t.Errorf("post %d: %+v", v, a)
 		}
 	}
-	if a := call(t, c, `{"op":"version","version":3}`); a.Error == nil || a.Error.Code != codeReload || !strings.Contains(a.Error.Message, "no file") {
+	if a := call(t, c, `{"op":"version","version":3,"weights":"nowhere"}`); a.Error == nil || a.Error.Code != codeReload || !strings.Contains(a.Error.Message, "no file") {
 		t.Errorf("reload that fails: %+v", a)
 	}
 	if a := call(t, c, `{"op":"version"}`); *a.Version != 3 {
 		t.Errorf("version: %+v", a)
 	}
+	for range 2 { // the first tries again what failed, the second finds it done
+		if a := call(t, c, `{"op":"version","version":3,"weights":"here"}`); !a.OK {
+			t.Errorf("post again: %+v", a)
+		}
+	}
 	mu.Lock()
 	defer mu.Unlock()
-	if diff := cmp.Diff([]int32{1, 2, 3}, got); diff != "" {
+	if diff := cmp.Diff([]int32{1, 2, 3, 3}, got); diff != "" {
 		t.Error(diff)
 	}
 }

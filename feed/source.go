@@ -41,16 +41,10 @@ type Versions interface {
 }
 
 // rows reads a group as rows.
-func rows(ctx context.Context, src Source, lease harness.Lease, p *Pass, group int) ([]Row, error) {
+func rows(ctx context.Context, src Source, lease harness.Lease, h *Header, group int) ([]Row, error) {
 	steps, err := src.Steps(ctx, lease, group)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Row, len(steps))
-	for i := range steps {
-		if out[i], err = NewRow(&steps[i], p); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return h.RowsOf(steps)
 }

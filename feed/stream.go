@@ -66,6 +66,10 @@ func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) 
 		if err == nil {
 			err = out.Write(now.rows)
 		}
+		if err == nil && s.cfg.OnSent != nil {
+			s.cfg.OnSent(sent(b, g, now.rows))
+		}
+		now.rows = nil // gone before the room for it is
 		s.memory.Release(now.weight)
 		if err != nil {
 			if next != nil {
@@ -76,6 +80,16 @@ func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) 
 		}
 	}
 	return out.Close()
+}
+
+func sent(b batch, g harness.FeedGroup, rows []Row) Sent {
+	out := Sent{Lease: b.lease, Group: g, Newest: b.header.PolicyVersion}
+	for i := range rows {
+		if v, ok := rows[i].Oldest(); ok && (!out.Versions || v < out.Oldest) {
+			out.Oldest, out.Versions = v, true
+		}
+	}
+	return out
 }
 
 // weight is what a group counts against the bound on memory.
@@ -95,7 +109,7 @@ func (s *Server) load(ctx context.Context, b batch, g harness.FeedGroup, weight 
 	l := &loading{done: make(chan struct{}), weight: weight}
 	go func() {
 		defer close(l.done)
-		l.rows, l.err = rows(ctx, s.cfg.Source, b.lease, &b.header.Pass, g.Index)
+		l.rows, l.err = rows(ctx, s.cfg.Source, b.lease, b.header, g.Index)
 	}()
 	return l
 }

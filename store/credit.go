@@ -88,6 +88,10 @@ func insertCredits(c *conn, p CreditPass, rows []Credit, now int64) error {
 	if err != nil {
 		return err
 	}
+	return insertCreditRows(c, pass, rows)
+}
+
+func insertCreditRows(c *conn, pass int64, rows []Credit) error {
 	for _, i := range byStep(rows) {
 		r := &rows[i]
 		_, err := c.exec(`INSERT INTO credits (pass_id, step_id, base, factor, tokens, weighted, clipped, weight_sum, weight_min, weight_max)

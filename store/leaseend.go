@@ -99,7 +99,10 @@ func (f *Feed) Counts(ctx context.Context) (c harness.FeedCounts, err error) {
 				return err
 			}
 		}
-		c.Waiting = all - c.Held - c.Acked - c.Open - c.Empty - c.Ready
+		if err := q.QueryRowContext(ctx, "SELECT count(*) FROM feed_dropped WHERE feed_id = ?", f.id).Scan(&c.Dropped); err != nil {
+			return err
+		}
+		c.Waiting = all - c.Held - c.Acked - c.Open - c.Empty - c.Ready - c.Dropped
 		return q.QueryRowContext(ctx, `SELECT coalesce(sum(state = 'returned'), 0), coalesce(sum(state = 'expired'), 0) FROM leases WHERE feed_id = ?`,
 			f.id).Scan(&c.Returned, &c.Expired)
 	})

@@ -154,11 +154,9 @@ func copyRows(ctx context.Context, src *ledgerSource, lease harness.Lease, h *fe
 		if err != nil {
 			return err
 		}
-		rows := make([]feed.Row, len(steps))
-		for i := range steps {
-			if rows[i], err = feed.NewRow(&steps[i], &h.Pass); err != nil {
-				return err
-			}
+		rows, err := h.RowsOf(steps)
+		if err != nil {
+			return err
 		}
 		if err := x.Write(rows); err != nil {
 			if errors.Is(err, feed.ErrColumn) {

@@ -45,6 +45,7 @@ class Row:
     factor: Optional[float] = None
     weights: Optional[Floats] = None  # T
     advantages: Optional[Floats] = None  # T
+    loss_weight: Optional[float] = None  # the loss of the batch is Σ over rows of it · Σ over tokens
 
     @property
     def tokens(self) -> int:
