@@ -15,6 +15,7 @@ const algorithm = "credit-1"
 
 // Config names every stage between the rewards of a run and the advantages of its tokens.
 type Config struct {
+	Reward    RewardConfig           `json:"reward,omitzero"` // where the rewards come from; the zero value is the environment
 	Estimator credit.EstimatorConfig `json:"estimator"`
 	Response  credit.ResponseStage   `json:"response"` // none, aem or ear
 	AEM       credit.AEMConfig       `json:"aem"`      // read where Response is aem
@@ -29,6 +30,7 @@ type Config struct {
 // runs.
 func DefaultConfig(name credit.Estimator, scored bool) Config {
 	c := Config{
+		Reward:    DefaultReward(),
 		Estimator: credit.DefaultEstimator(name), Response: credit.ResponseNone, Token: credit.TokenNone,
 		AEM: credit.DefaultAEM(), EAR: credit.DefaultEAR(), SERL: credit.DefaultSERL(),
 	}
@@ -40,6 +42,9 @@ func DefaultConfig(name credit.Estimator, scored bool) Config {
 
 // Validate reports the first setting outside its range (credit.ErrConfig).
 func (c Config) Validate() error {
+	if err := c.Reward.Validate(); err != nil {
+		return err
+	}
 	if err := c.Estimator.Validate(); err != nil {
 		return err
 	}
@@ -55,6 +60,7 @@ func (c Config) fusion() credit.FusionConfig {
 // Canonical returns c without the settings of stages that do not run: two configurations that do the
 // same are then equal.
 func (c Config) Canonical() Config {
+	c.Reward = c.Reward.canonical()
 	if c.Response != credit.ResponseAEM {
 		c.AEM = credit.AEMConfig{}
 	}

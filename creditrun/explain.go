@@ -64,6 +64,10 @@ func Explain(steps []Step, cfg Config, i int) (*Explanation, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("explain credit: %w", err)
 	}
+	steps, _, err := rewarded(steps, cfg.Reward)
+	if err != nil {
+		return nil, fmt.Errorf("explain credit: %w", err)
+	}
 	s := &steps[i]
 	e := &Explanation{Step: s.ID, Members: membersOf(steps, s.Group)}
 	x := newExplainer(steps, cfg, i)

@@ -19,6 +19,9 @@ type Report struct {
 	Inexact    int              `json:"inexact"`     // responses whose entropy is known by bounds only
 	Undecided  int              `json:"undecided"`   // of those, such whose factor may lie on either side of 1
 	SignBroken int              `json:"sign_broken"` // tokens whose advantage lost the base advantage's sign
+
+	Votes    []GroupVote `json:"votes,omitempty"`    // of each group; absent where no vote was held
+	Training []Training  `json:"training,omitempty"` // by policy version; absent without a vote and a response stage
 }
 
 func newReport(steps []Step, base *credit.Advantages, fused int) Report {

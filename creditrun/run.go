@@ -31,6 +31,10 @@ func Run(steps []Step, cfg Config) (*Result, error) {
 	if len(steps) == 0 {
 		return nil, fmt.Errorf("give credit: %w", ErrNoSteps)
 	}
+	steps, votes, err := rewarded(steps, cfg.Reward)
+	if err != nil {
+		return nil, fmt.Errorf("give credit: %w", err)
+	}
 	base, err := credit.Estimate(batch(steps), cfg.Estimator)
 	if err != nil {
 		return nil, fmt.Errorf("give credit: %w", err)
@@ -44,7 +48,9 @@ func Run(steps []Step, cfg Config) (*Result, error) {
 		res.Rows[i] = Row{Step: steps[i].ID, Base: base.Values[i], Factor: 1}
 	}
 	res.Report = newReport(steps, base, len(rows))
+	res.Report.Votes = votes
 	if len(rows) == 0 { // text alone: no later stage has anything to work on
+		res.Report.Training = trainingOf(steps, res.Rows, votes, cfg)
 		return res, nil
 	}
 	fused, err := credit.Fuse(rows, cfg.fusion())
@@ -60,6 +66,7 @@ func Run(steps []Step, cfg Config) (*Result, error) {
 		r.weigh(&rows[j], cfg)
 	}
 	res.Report.fused(fused)
+	res.Report.Training = trainingOf(steps, res.Rows, votes, cfg)
 	return res, nil
 }
 

@@ -26,6 +26,15 @@ type Step struct {
 	EntropyHigh []float32
 
 	Score *Score // nil: the scoring pass has none for this step
+
+	Answer  *Answer // what the episode answered, on its last step; nil: it was no question
+	Version int32   // policy version of the episode's response; −1 = unknown
+}
+
+// Answer is how an episode answered a question.
+type Answer struct {
+	Text  string // "" where there was none in the response
+	Known bool   // the environment knows the answer, and has paid for a right one
 }
 
 // Score is what a teacher made of a step's response.
