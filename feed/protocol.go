@@ -147,8 +147,6 @@ func (r *request) check(cfg *Config) error {
 		return badRequest("groups is %d: want 1 to %d", r.Groups, maxGroups)
 	case r.Min < 0 || r.Min > r.Groups:
 		return badRequest("min_groups is %d: want 0 to groups, which is %d", r.Min, r.Groups)
-	case r.Version != nil && *r.Version < 0:
-		return badRequest("version is %d: want at least 0", *r.Version)
 	case r.Tokens < 0:
 		return badRequest("tokens is %d: want at least 0", r.Tokens)
 	case r.TTL < 1 || r.TTL > cfg.MaxTTL.Milliseconds():

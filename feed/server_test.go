@@ -60,7 +60,14 @@ func wantRows(tb testing.TB, m *memoryBook, groups ...int) []Row {
 	tb.Helper()
 	var out []Row
 	for _, g := range groups {
-		part, err := rows(context.Background(), m, harness.Lease{}, &Header{Pass: *testPass()}, g)
+		size := harness.FeedGroup{Index: g, Rows: len(m.groups[g])}
+		for _, st := range m.groups[g] {
+			if st.Tokens != nil {
+				size.Tokens += len(st.Tokens.IDs)
+			}
+		}
+		h := NewHeader(harness.Lease{Groups: []harness.FeedGroup{size}}, testPass(), -1)
+		part, err := rows(context.Background(), m, harness.Lease{}, h, g)
 		if err != nil {
 			tb.Fatal(err)
 		}

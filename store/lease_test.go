@@ -285,7 +285,7 @@ func TestFeedStepsAreWhatWasStored(t *testing.T) {
 	for _, c := range credits {
 		byStep[c.Step] = c
 	}
-	seen := 0
+	seen, marked := 0, false
 	for g := range 2 {
 		got, err := s.FeedSteps(t.Context(), run.ID, g, 1, 0)
 		if err != nil {
@@ -307,11 +307,20 @@ func TestFeedStepsAreWhatWasStored(t *testing.T) {
 					Credit: &harness.StepCredit{Base: c.Base, Factor: c.Factor, Tokens: c.Tokens},
 				}
 				want.Outcome.Steps = 0
+				if offsets, err := st.Tokens.Spans(st.Response); err != nil {
+					t.Fatal(err)
+				} else if offsets != nil {
+					want.Action = harness.MaskSpans(offsets, st.Spans)
+					marked = marked || slices.Contains(want.Action, true)
+				}
 				if diff := cmp.Diff(want, f); diff != "" {
 					t.Fatalf("episode %d, step %d: %s", e.ID, st.Index, diff)
 				}
 			}
 		}
+	}
+	if !marked {
+		t.Error("no action token is marked")
 	}
 	if seen != 16 {
 		t.Errorf("%d steps, want 16", seen)
