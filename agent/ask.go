@@ -55,6 +55,7 @@ func (a *attempt) turnNow() Turn {
 		Rand:        harness.Rand(seed, task, sample, a.steps, "policy"),
 		CallSeed:    harness.CallSeed(seed, task, sample, a.steps),
 		concrete:    a.format.Concrete,
+		respond:     a.format.Respond,
 	}
 	if a.converses() {
 		t.Earlier = a.last.Tokens

@@ -36,6 +36,8 @@ type Format struct {
 	// Concrete turns an admissible action with a blank in it into one that can be sent, for policies
 	// that choose from the list; nil where every action is complete. task is Task's result.
 	Concrete func(action, task string, r *rand.Rand) string
+	// Respond writes an action as a response, for policies that have no model; nil is the function Respond.
+	Respond func(thought, action string) string
 }
 
 // Formats maps environment names to formats. The entry "generic" serves every name without its own.
@@ -50,6 +52,7 @@ func DefaultFormats() Formats {
 	return Formats{
 		"alfworld":    alfworldFormat,
 		"webshop":     webshopFormat,
+		"swebench":    swebenchBash,
 		"qa":          qaFormat,
 		genericFormat: plainFormat,
 	}

@@ -45,7 +45,7 @@ func (e expert) Act(ctx context.Context, t Turn) (Answer, error) {
 	if err != nil {
 		return explore(t, "The expert knows no way on from here, so I try any action that is open.")
 	}
-	return Answer{Response: Respond("The expert's next action from here leads towards the goal.", action)}, nil
+	return Answer{Response: t.Respond("The expert's next action from here leads towards the goal.", action)}, nil
 }
 
 // Random returns a policy that takes each admissible action with the same probability. It declares an
@@ -65,7 +65,7 @@ func explore(t Turn, thought string) (Answer, error) {
 		return Answer{Finished: true}, nil
 	}
 	action := t.Concrete(t.Observation.Admissible[t.Rand.IntN(n)])
-	return Answer{Response: Respond(thought, action)}, nil
+	return Answer{Response: t.Respond(thought, action)}, nil
 }
 
 // Model returns a policy that samples from a model. Each call carries the turn's seed unless sampling

@@ -30,6 +30,15 @@ type Turn struct {
 	Earlier     *harness.Tokens // tokens of the turn that Prompt continues; nil outside conversations
 
 	concrete func(action, task string, r *rand.Rand) string
+	respond  func(thought, action string) string
+}
+
+// Respond writes an action as a response of the environment's format.
+func (t Turn) Respond(thought, action string) string {
+	if t.respond == nil {
+		return Respond(thought, action)
+	}
+	return t.respond(thought, action)
 }
 
 // Concrete fills the blank of an admissible action ("search[<your query>]") from the task's words.
@@ -49,7 +58,7 @@ type Answer struct {
 	Finished bool            // the policy declares the episode finished; nothing is sent to the environment
 }
 
-// Respond writes an action in the response format, as a model would.
+// Respond writes an action in the response format that most environments have, as a model would.
 func Respond(thought, action string) string {
 	return openThink + thought + closeThink + openAction + action + closeAction
 }

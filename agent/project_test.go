@@ -73,7 +73,7 @@ func TestProject(t *testing.T) {
 		{"kana and extensions", "alfworld", "あ\u3400\ua000" + thought + "<action>look</action>", "look", true},
 		{"not utf-8", "alfworld", thought + "<action>a\xffb</action>", "a\uFFFDb", false},
 		{"not utf-8, no tags", "webshop", "a\xe2\x82", "a\uFFFD\uFFFD", false},
-		{"generic", "swebench", thought + "<action> ls -la /Tmp </action> x</action>", "ls -la /Tmp", true},
+		{"generic", "other", thought + "<action> ls -la /Tmp </action> x</action>", "ls -la /Tmp", true},
 		{"generic upper tags", "other", thought + "<ACTION>ls</ACTION>", "", false},
 		{"generic unclosed", "other", thought + "<action>ls", "", false},
 		{"generic closed before", "other", thought + "</action><action>ls</action>", "ls", true},

@@ -15,6 +15,12 @@ import (
 //go:embed prompts/default.yaml
 var defaultPrompts []byte
 
+//go:embed prompts/swebench.yaml
+var swebenchPrompts []byte
+
+//go:embed prompts/swebench_compact.yaml
+var swebenchCompactPrompts []byte
+
 //go:embed prompts/compact.yaml
 var compactPrompts []byte
 
@@ -67,8 +73,8 @@ type Templates struct {
 func DefaultTemplates() *Templates { return defaultTemplates }
 
 var (
-	defaultTemplates = mustTemplates(mustTemplates(new(Templates), defaultPrompts), qaPrompts)
-	compactTemplates = mustTemplates(mustTemplates(defaultTemplates, compactPrompts), qaCompactPrompts)
+	defaultTemplates = mustTemplates(mustTemplates(mustTemplates(new(Templates), defaultPrompts), qaPrompts), swebenchPrompts)
+	compactTemplates = mustTemplates(mustTemplates(mustTemplates(defaultTemplates, compactPrompts), qaCompactPrompts), swebenchCompactPrompts)
 )
 
 // mustTemplates parses an embedded file on top of base; that it parses is checked by the package's tests.

@@ -19,14 +19,13 @@ import (
 var ErrNoMmdebstrap = errors.New("mmdebstrap is not installed")
 
 // debianArgs make a small Debian with what the instances' tests need. Packages are unpacked without
-// waiting for the disk, and what no test reads is left out: Go's variants for the race detector and for
-// shared libraries are half of it.
+// waiting for the disk, and what no test reads is left out: Go's own commands as libraries are half of it.
 var debianArgs = []string{
 	"--quiet", "--variant=minbase", "--include=git,patch,python3,python3-pytest,golang-go",
 	"--dpkgopt=force-unsafe-io",
 	"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/locale/*",
 	"--dpkgopt=path-exclude=/usr/share/go-*/test/*", "--dpkgopt=path-exclude=/usr/share/go-*/api/*",
-	"--dpkgopt=path-exclude=/usr/lib/go-*/pkg/linux_*_*/*",
+	"--dpkgopt=path-exclude=/usr/lib/go-*/pkg/linux_*/cmd/*", "--dpkgopt=path-exclude=/usr/share/go-*/src/cmd/*",
 	"--format=tar", "bookworm", "-",
 }
 
