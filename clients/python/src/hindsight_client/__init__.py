@@ -14,6 +14,7 @@ times faster than as JSON.
 from .convert import to_skyrl, to_slime, to_trl, to_verl
 from .errors import Disconnected, FeedError, LeaseClosed, LeaseUnknown, VersionBackwards
 from .feed import Batch, Feed
+from .policy import PolicyServer
 from .rows import Row, parse_arrow, parse_json
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "FeedError",
     "LeaseClosed",
     "LeaseUnknown",
+    "PolicyServer",
     "Row",
     "VersionBackwards",
     "parse_arrow",

@@ -1,0 +1,151 @@
+"""The whole loop on one machine: play, credit, feed, update, reload, again. With ``--control`` everything is
+the same, but the updates get shuffled advantages; what only the signal can do must then not happen.
+
+    python closed_loop.py --gguf stories260K.gguf --work loop
+
+Prints a JSON line per update. ``reward`` and ``won`` are of the episodes that the update learned from;
+``rewarded`` and ``punished`` are mean log-probabilities (nats) of the action tokens of one fixed batch, played
+by the first policy and never trained on, with positive and with negative advantages; ``weighted`` is the
+advantage-weighted mean of all of them. All randomness comes from ``--seed``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import trainer as t
+import warmup
+from harness import Harness, server
+from hindsight_client import Feed, PolicyServer, Row
+
+HERE = Path(__file__).resolve().parent
+END = 2  # the token that ends a response in Llama's vocabularies
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What is played and how long."""
+
+    command: str = "harness"
+    split: str = "train"
+    tasks: int = 4
+    group: int = 8
+    max_steps: int = 6
+    max_tokens: int = 64
+    updates: int = 12
+    warmup: int = 16  # epochs of imitation
+    seed: int = 0
+    control: bool = False
+    serl: str = ""  # mode of the teacher pass; "" = no teacher
+    lr: float = 1e-3
+
+    def play(self, h: Harness, name: str, seed: int, *policy: str) -> None:
+        """A run of the loop's games."""
+        h.call(
+            "rollout", "--name", name, "--env", "alfworld", "--split", self.split, "--tasks", str(self.tasks), "--group", str(self.group),
+            "--max-steps", str(self.max_steps), "--max-tokens", str(self.max_tokens), "--seed", str(seed),
+            "--templates", str(HERE / "prompts.yaml"), "--history", "0", "--quiet", *policy,
+        )
+
+    def sample(self, h: Harness, name: str, seed: int, url: str) -> None:
+        """A run of the served policy with its credit. Each token names the weights that it came from."""
+        self.play(h, name, seed, "--policy", f"vllm:{url}", "--route", "tokens", "--logprob-mode", "raw", "--top-logprobs", "0")
+
+
+def start(loop: Loop, gguf: Path, work: Path) -> Path:
+    """The first policy: the file's weights after imitating the scripted player, who errs in three of ten
+    steps. Made once per folder."""
+    out = work / "start.gguf"
+    if not out.exists():
+        h = Harness(loop.command, work / "demonstrations.db")
+        loop.play(h, "demonstrations", 0, "--policy", "expert:0.3")
+        with server(loop.command, "model", "serve", "--gguf", str(gguf), "--deterministic") as address:
+            rows = warmup.demonstrations(h, f"http://{address}", range(1, loop.tasks * loop.group + 1), END)
+        warmup.imitate(gguf, rows, out, epochs=loop.warmup)
+    return out
+
+
+def measure(model: t.Trainer, rows: Sequence[Row]) -> dict[str, float]:
+    """Log-probabilities of the fixed batch's action tokens under the present weights."""
+    lp, adv = [], []
+    for r, live in zip(rows, model.logprobs(rows)):
+        if r.context_mask:
+            action = torch.tensor(r.need("action_mask")).bool()
+            lp.append(live[action])
+            adv.append(torch.full((int(action.sum()),), float(r.base_advantage or 0)))
+    p, a = torch.cat(lp), torch.cat(adv)
+    return {"rewarded": float(p[a > 0].mean()), "punished": float(p[a < 0].mean()), "weighted": float((a * p).sum() / a.abs().sum())}
+
+
+def outcome(rows: Sequence[Row]) -> dict[str, float]:
+    """Mean reward of the episodes, and the share that was won."""
+    last = {r.episode: r for r in sorted(rows, key=lambda r: r.step)}.values()
+    return {"reward": sum(r.reward_parts["episode"] for r in last) / len(last), "won": sum(r.reward_parts["won"] for r in last) / len(last)}
+
+
+def run(loop: Loop, gguf: Path, work: Path) -> Iterator[dict[str, Any]]:
+    """The loop; yields what each update did. Update 0 is the start."""
+    torch.set_num_threads(1)  # sums in one order: equal seeds give equal numbers
+    first = start(loop, gguf, work)
+    arm = work / f"{'control' if loop.control else 'signal'}-{loop.seed}"
+    arm.mkdir()
+    h = Harness(loop.command, arm / "ledger.db")
+    learner = t.Trainer(first, t.Settings(lr=loop.lr, serl=bool(loop.serl), shuffle=loop.control, seed=loop.seed))
+    with server(loop.command, "model", "serve", "--gguf", str(first), "--deterministic") as address:
+        policy = PolicyServer(f"http://{address}")
+        loop.sample(h, "held-out", 1_000_000 + loop.seed, policy.url)
+        credit(h, "held-out", first, "immediate_feedback")  # the teacher pass says which tokens are actions
+        fixed = h.rows("held-out")
+        yield {"version": 0, **outcome(fixed), **measure(learner, fixed)}
+        for n in range(1, loop.updates + 1):
+            name = f"update-{n}"
+            loop.sample(h, name, 1000 * loop.seed + n, policy.url)
+            credit(h, name, first, loop.serl)
+            with server(loop.command, "serve", "--db", str(h.db), "--run", name, "--loss", "ppo") as feed_address:
+                with Feed(f"ws://{feed_address}", consumer="closed-loop") as feed:
+                    for stats in t.train(learner, feed, policy, arm, groups=loop.tasks, updates=0):
+                        yield {**stats, **outcome(h.rows(name)), **measure(learner, fixed)}
+
+
+def credit(h: Harness, run: str, teacher: Path, mode: str) -> None:
+    """GRPO, or with a mode SERL over it. The teacher is the first policy."""
+    config = ("--config", str(HERE / ("credit_serl.yaml" if mode else "credit.yaml")))
+    if mode:
+        h.call("score", "--run", run, "--mode", mode, "--teacher", f"gguf:{teacher}", "--deterministic", "--quiet")
+        config = (*config, "--score", mode)
+    h.call("credit", "--run", run, *config)
+
+
+def main() -> None:
+    """Run as a program."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--gguf", type=Path, required=True, help="a model of Llama's kind, for example stories260K.gguf")
+    p.add_argument("--work", type=Path, required=True, help="folder for the ledger and the weights")
+    p.add_argument("--harness", default=Loop.command, help="the command")
+    p.add_argument("--updates", type=int, default=Loop.updates)
+    p.add_argument("--warmup", type=int, default=Loop.warmup, help="epochs of imitation before the loop")
+    p.add_argument("--tasks", type=int, default=Loop.tasks)
+    p.add_argument("--group", type=int, default=Loop.group)
+    p.add_argument("--max-steps", type=int, default=Loop.max_steps)
+    p.add_argument("--lr", type=float, default=Loop.lr)
+    p.add_argument("--seed", type=int, default=0)
+    p.add_argument("--control", action="store_true", help="shuffle the advantages of each batch")
+    p.add_argument("--serl", default="", metavar="MODE", help="weigh action tokens by a hindsight teacher, exactly, for example immediate_feedback")
+    a = p.parse_args()
+    a.work.mkdir(parents=True, exist_ok=True)
+    loop = Loop(
+        command=a.harness, updates=a.updates, warmup=a.warmup, tasks=a.tasks, group=a.group, max_steps=a.max_steps, seed=a.seed,
+        control=a.control, serl=a.serl, lr=a.lr,
+    )
+    for line in run(loop, a.gguf.resolve(), a.work.resolve()):
+        print(json.dumps({k: round(v, 5) if isinstance(v, float) else v for k, v in line.items()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
