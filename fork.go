@@ -31,3 +31,12 @@ func (f Fork) Validate() error {
 func (f Fork) After(g Fork) bool {
 	return f.Step > g.Step || f.Step == g.Step && f.Token > g.Token
 }
+
+// TreeEpisode is an episode of a group as a tree that grows there finds it.
+type TreeEpisode struct {
+	EpisodeRef
+	Status    Status
+	Attempted bool        // an attempt was made at it
+	Fork      *Fork       // of its latest attempt; nil unless that is a leaf's
+	Failed    FailureKind // "" unless it failed
+}

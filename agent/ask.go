@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
@@ -20,10 +21,18 @@ func (a *attempt) ask(ctx, hard context.Context) (Answer, error) {
 	op := fmt.Sprintf("step %d: ask the policy", a.steps)
 	retry := a.cfg.Retry[harness.FailServer]
 	waits := retry.backOff()
+	prefix, err := a.branch.prefix(a.steps)
+	if err != nil {
+		return Answer{}, err
+	}
 	for try := 1; ; try++ {
-		answer, err := guard(harness.FailHarness, op, func() (Answer, error) { return a.cfg.Policy.Act(ctx, a.turnNow()) })
+		answer, err := guard(harness.FailHarness, op, func() (Answer, error) {
+			t := a.turnNow()
+			t.Prefix = prefix
+			return a.cfg.Policy.Act(ctx, t)
+		})
 		if err == nil {
-			return answer, a.checkAnswer(op, answer)
+			return answer, a.checkAnswer(op, answer, prefix)
 		}
 		f := asFailure(err)
 		if ctx.Err() != nil || errors.Is(err, llm.ErrContextLength) || f.Kind != harness.FailServer || !f.Retryable || try >= retry.Calls {
@@ -67,13 +76,18 @@ func (a *attempt) turnNow() Turn {
 }
 
 // checkAnswer refuses what could only be recorded cut or wrong.
-func (a *attempt) checkAnswer(op string, answer Answer) error {
+func (a *attempt) checkAnswer(op string, answer Answer, prefix *Prefix) error {
 	if n := len(answer.Response); n > a.cfg.MaxResponseBytes {
 		err := fmt.Errorf("the response has %d bytes, more than the bound of %d", n, a.cfg.MaxResponseBytes)
 		return errext.WithHint(harness.FailFinal(harness.FailBudget, op, err), "limit the response tokens, or raise the bound")
 	}
 	if err := answer.Tokens.Validate(); err != nil {
 		return harness.FailFinal(harness.FailHarness, op, err)
+	}
+	if prefix != nil {
+		if k := len(prefix.Tokens.IDs); answer.Tokens == nil || len(answer.Tokens.IDs) < k || !slices.Equal(answer.Tokens.IDs[:k], prefix.Tokens.IDs) {
+			return harness.FailFinal(harness.FailAgent, op, errors.New("the policy does not go on from the tokens that it was given"))
+		}
 	}
 	return nil
 }

@@ -84,6 +84,12 @@ func (a *attempt) stepOn(ctx context.Context) (stop harness.StopReason, err erro
 
 // start resets the environment and brings it to where the recorded steps ended.
 func (a *attempt) start(ctx context.Context, recorded []harness.Step) error {
+	if state := a.branch.state(len(recorded)); state != nil {
+		if err := a.restore(ctx, recorded, state); err != nil {
+			return err
+		}
+		return a.goOn(recorded)
+	}
 	r := replayer{env: a.env, format: a.format, visit: func(before harness.Observation, s harness.Step) {
 		a.account(before, s)
 		a.spent += s.PolicyTime + s.EnvTime
@@ -98,6 +104,11 @@ func (a *attempt) start(ctx context.Context, recorded []harness.Step) error {
 	if len(recorded) == 0 {
 		a.observation, a.task = first, a.format.Task(first)
 	}
+	return a.goOn(recorded)
+}
+
+// goOn renders the prompt that follows recorded steps, and makes sure that it is the recorded one.
+func (a *attempt) goOn(recorded []harness.Step) error {
 	if err := a.render(); err != nil {
 		return err
 	}
@@ -113,6 +124,7 @@ func (a *attempt) account(before harness.Observation, s harness.Step) {
 	if s.Index == 0 {
 		a.task = a.format.Task(before)
 	}
+	a.branch.note(a.env, s, a.log)
 	a.history = append(a.history, Past{a.format.Observe(a.task, before), s.Action})
 	a.observation, a.last = s.Next, s
 	a.steps++
@@ -243,7 +255,7 @@ func (a *attempt) record(ctx context.Context, before harness.Observation, s harn
 	a.account(before, s)
 	tokens := answer.Usage.CompletionTokens
 	if answer.Tokens != nil {
-		tokens = len(answer.Tokens.IDs)
+		tokens = len(answer.Tokens.IDs) - a.branch.given(s.Index)
 	} else {
 		a.tokens += max(0, tokens)
 	}

@@ -31,6 +31,7 @@ type episode struct {
 	cfg     Config
 	counter *counter
 	log     *slog.Logger
+	branch  *branch // nil unless it is of a tree
 }
 
 func newEpisode(ref harness.EpisodeRef, cfg Config, c *counter) *episode {
@@ -58,7 +59,7 @@ func (e *episode) run(soft, hard context.Context) error {
 		if soft.Err() != nil || hard.Err() != nil {
 			return e.leave(0)
 		}
-		id, recorded, err := e.cfg.Recorder.Begin(hard, e.ref)
+		id, recorded, err := e.begin(hard)
 		if err != nil {
 			return e.recorder(hard, 0, "begin", err)
 		}
@@ -105,6 +106,9 @@ func (e *episode) finish(hard context.Context, a *attempt, stop harness.StopReas
 		return fmt.Errorf("episode %s: record outcome: %w", e.ref, err)
 	}
 	e.log.Info("episode ended", slog.Int64(logAttempt, a.id), slog.Any("outcome", o))
+	if e.branch != nil {
+		e.branch.done = true
+	}
 	e.counter.event(Event{Kind: EventFinished, Episode: e.ref, Attempt: a.id, Steps: o.Steps, Outcome: &o})
 	return nil
 }
@@ -118,6 +122,9 @@ func (e *episode) fail(hard context.Context, a *attempt, f *harness.Failure, fin
 	kind := EventAttempt
 	if final {
 		kind = EventFailed
+		if e.branch != nil {
+			e.branch.failed = f.Kind
+		}
 	}
 	e.log.Warn("attempt failed", slog.Int64(logAttempt, a.id), slog.Bool("final", final), slog.Any(logError, f))
 	e.counter.event(Event{Kind: kind, Episode: e.ref, Attempt: a.id, Steps: a.steps, Failure: f})

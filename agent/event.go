@@ -13,6 +13,7 @@ const (
 	EventAttempt  EventKind = "attempt"  // an attempt failed and another follows
 	EventFinished EventKind = "finished" // the episode ended with an Outcome
 	EventFailed   EventKind = "failed"   // the episode failed for good
+	EventUnused   EventKind = "unused"   // a tree ended without the episode: its place was given up
 	EventLeft     EventKind = "left"     // the run was stopped before the episode ended; a later run goes on
 )
 

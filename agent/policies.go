@@ -96,14 +96,18 @@ func (m model) Act(ctx context.Context, t Turn) (Answer, error) {
 		req.Sampling.Seed = &t.CallSeed
 	}
 	var drift llm.Drift
-	if m.continuer != nil && t.Earlier != nil && t.Earlier.PromptIDs != nil {
+	if m.continuer != nil && t.Prefix == nil && t.Earlier != nil && t.Earlier.PromptIDs != nil {
 		var err error
 		if req.TokenIDs, drift, err = m.continuer.next(ctx, t); err != nil {
 			return Answer{}, err
 		}
 		req.Messages = nil
 	}
-	g, err := m.generator.Generate(ctx, req)
+	generate := m.generator.Generate
+	if t.Prefix != nil {
+		generate = func(ctx context.Context, req llm.Request) (llm.Generation, error) { return m.goOn(ctx, req, t.Prefix) }
+	}
+	g, err := generate(ctx, req)
 	if err != nil {
 		return Answer{}, err
 	}

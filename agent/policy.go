@@ -28,6 +28,7 @@ type Turn struct {
 	CallSeed    int64           // this turn's seed for model servers
 	Advisor     harness.Advisor // the environment's scripted expert; nil where it has none
 	Earlier     *harness.Tokens // tokens of the turn that Prompt continues; nil outside conversations
+	Prefix      *Prefix         // how the response begins, where that is given: in trees; else nil
 
 	concrete func(action, task string, r *rand.Rand) string
 	respond  func(thought, action string) string

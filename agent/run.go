@@ -22,6 +22,7 @@ type Stats struct {
 	Done     int                         // ended with an outcome
 	Won      int                         // of these, solved
 	Failed   int                         // failed for good, without reward
+	Unused   int                         // places of trees that were given up
 	Left     int                         // not ended, since the run was stopped
 	Attempts int                         // begun or resumed
 	Resumed  int                         // of these, with steps from an earlier process
@@ -141,6 +142,8 @@ func (c *counter) event(e Event) {
 	case EventFailed:
 		s.Failed++
 		s.Failures[e.Failure.Kind]++
+	case EventUnused:
+		s.Unused++
 	case EventLeft:
 		s.Left++
 	case EventCall:

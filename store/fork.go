@@ -36,19 +36,33 @@ func openFork(c *conn, a *attempt, fork harness.Fork, reopened bool) error {
 		if err != nil {
 			return err
 		}
+		if old == nil {
+			n, err := c.value("SELECT count(*) FROM steps WHERE attempt_id = ?", a.id)
+			switch {
+			case err != nil:
+				return err
+			case n == int64(0): // it was to be closed as it was: the process died between
+				return writeFork(c, a.id, parent, fork)
+			}
+		}
 		if old == nil || old[0] != parent || old[1] != int64(fork.Step) || old[2] != int64(fork.Token) {
 			return fmt.Errorf("attempt %d was begun with another fork than %v", a.number, fork)
 		}
 		return nil
 	}
-	_, err = c.exec("INSERT INTO forks (attempt_id, parent_id, step, token) VALUES (?, ?, ?, ?)", a.id, parent, int64(fork.Step), int64(fork.Token))
+	return writeFork(c, a.id, parent, fork)
+}
+
+// writeFork writes a fork with the steps that are shared.
+func writeFork(c *conn, attempt, parent int64, fork harness.Fork) error {
+	_, err := c.exec("INSERT INTO forks (attempt_id, parent_id, step, token) VALUES (?, ?, ?, ?)", attempt, parent, int64(fork.Step), int64(fork.Token))
 	if err != nil {
 		return err
 	}
 	_, err = c.exec(`INSERT INTO steps (attempt_id, idx, action, valid, reward, score, won, done, response, next_text, privileged, next_anchor,
 			policy_ns, env_ns, shared_id)
 		SELECT ?, idx, '', valid, reward, score, won, done, '', '', '', '', policy_ns, env_ns, coalesce(shared_id, id)
-		FROM steps WHERE attempt_id = ? AND idx < ? ORDER BY idx`, a.id, parent, int64(fork.Step))
+		FROM steps WHERE attempt_id = ? AND idx < ? ORDER BY idx`, attempt, parent, int64(fork.Step))
 	return err
 }
 

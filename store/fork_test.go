@@ -367,7 +367,7 @@ func TestCheckFindsABrokenTree(t *testing.T) {
 		sql, want string
 		repair    bool
 	}{
-		{"UPDATE forks SET parent_id = 3 WHERE attempt_id = 2", "forks 2: its parent is attempt 3, which is done", false},
+		{"UPDATE forks SET parent_id = 2 WHERE attempt_id = 2", "forks 2: its parent is attempt 2, which is done", false},
 		{"UPDATE forks SET step = 9 WHERE attempt_id = 2", "forks 2: it forks at step 9, token 3, which attempt 1 does not have", false},
 		{"UPDATE forks SET token = 20 WHERE attempt_id = 2", "forks 2: it forks at step 2, token 20, which attempt 1 does not have", false},
 		{"UPDATE forks SET step = 1 WHERE attempt_id = 3", "forks 3: it forks where attempt 2 shares with its own parent", false},

@@ -5,7 +5,7 @@ var treeRules = []rule{
 	{"forks", false, `SELECT f.attempt_id, 'its parent is attempt ' || f.parent_id || ', which is ' || p.state || CASE WHEN pe.group_id <> e.group_id THEN ' and of another group' ELSE '' END
 		FROM forks f JOIN attempts a ON a.id = f.attempt_id JOIN attempts p ON p.id = f.parent_id
 		JOIN episodes e ON e.id = a.episode_id JOIN episodes pe ON pe.id = p.episode_id
-		WHERE p.state <> 'done' OR pe.group_id <> e.group_id OR f.parent_id >= f.attempt_id`},
+		WHERE p.state <> 'done' OR pe.group_id <> e.group_id OR f.parent_id = f.attempt_id`},
 	{"forks", false, `SELECT f.attempt_id, 'it forks at step ' || f.step || ', token ' || f.token || ', which attempt ' || f.parent_id || ' does not have'
 		FROM forks f LEFT JOIN steps p ON p.attempt_id = f.parent_id AND p.idx = f.step LEFT JOIN tokens t ON t.step_id = coalesce(p.shared_id, p.id)
 		WHERE p.id IS NULL OR f.token > 0 AND f.token >= coalesce(t.n, 0)`},

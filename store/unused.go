@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hindsightrl/harness"
 )
@@ -84,4 +85,34 @@ func (d *dumper) unused(ctx context.Context, q querier, runID int64) error {
 func sampleOf(ctx context.Context, q querier, episode int64) (sample int, err error) {
 	err = q.QueryRowContext(ctx, "SELECT sample FROM episodes WHERE id = ?", episode).Scan(&sample)
 	return sample, classify(err)
+}
+
+// Tree lists the episodes of a group, by sample, with what a tree needs to go on from there. Places that
+// were given up are not among them.
+func (r *Recorder) Tree(ctx context.Context, group int) ([]harness.TreeEpisode, error) {
+	var out []harness.TreeEpisode
+	text := selectEpisode + "WHERE e.run_id = ? AND g.idx = ? ORDER BY e.sample"
+	op := fmt.Sprintf("read the trees of group %d", group)
+	attempted, err := collect(query(ctx, r.s.db, op, `SELECT DISTINCT e.id FROM episodes e JOIN groups g ON g.id = e.group_id JOIN attempts a ON a.episode_id = e.id
+		WHERE e.run_id = ? AND g.idx = ?`, []any{r.runID, group}, scanOne[int64]))
+	if err != nil {
+		return nil, failure(op, err)
+	}
+	for e, err := range query(ctx, r.s.db, op, text, []any{r.runID, group}, scanEpisode) {
+		if err != nil {
+			return nil, failure(op, err)
+		}
+		t := harness.TreeEpisode{EpisodeRef: e.EpisodeRef, Status: e.Status, Fork: e.Fork, Attempted: slices.Contains(attempted, e.ID)}
+		if e.Failure != nil {
+			t.Failed = e.Failure.Kind
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// Steps reads the steps of an episode's deciding attempt. See Store.EpisodeSteps.
+func (r *Recorder) Steps(ctx context.Context, episode int64) ([]harness.Step, error) {
+	all, err := r.s.EpisodeSteps(ctx, episode)
+	return all, failure("read an episode", err)
 }

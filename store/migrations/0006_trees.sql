@@ -11,7 +11,7 @@ CREATE TABLE forks (
   parent_id  INTEGER NOT NULL REFERENCES attempts (id), -- the attempt that closed the parent episode
   step       INTEGER NOT NULL CHECK (step >= 0),        -- first step that is not the parent's
   token      INTEGER NOT NULL CHECK (token >= 0),       -- of its response tokens, those that are the parent's
-  CHECK (parent_id < attempt_id)
+  CHECK (parent_id <> attempt_id)
 ) STRICT;
 CREATE INDEX forks_parent ON forks (parent_id);
 
