@@ -40,6 +40,10 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
+// Guard is h behind the server's token, or for this machine alone where it has none: for what is served
+// beside the feed.
+func (s *Server) Guard(h http.Handler) http.Handler { return s.guard(h.ServeHTTP) }
+
 // guard lets requests in that show the token. Without a token it lets in those that were sent to this
 // machine by its loopback name: a web page in a browser here cannot send one under another name.
 func (s *Server) guard(next http.HandlerFunc) http.HandlerFunc {

@@ -171,4 +171,7 @@ type answer struct {
 	Expires *time.Time          `json:"expires,omitempty"` // extend
 	Version *int32              `json:"version,omitempty"` // version, status: the newest; −1 = none
 	Status  *harness.FeedCounts `json:"status,omitempty"`
+	// Staleness counts, in a status, the groups that this server sent by how many versions lay between
+	// their oldest token and the newest version.
+	Staleness map[int]int64 `json:"staleness,omitempty"`
 }

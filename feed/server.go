@@ -109,6 +109,7 @@ type Server struct {
 	conns  *semaphore.Weighted
 	wake   *broadcast
 
+	stale   tally
 	posting sync.Mutex // one version at a time
 	loaded  int32      // newest version that OnVersion took; −1 = none in this process
 
@@ -208,7 +209,7 @@ func (s *Server) do(ctx context.Context, r *request) (a answer, err error) {
 		if c, err = s.cfg.Source.Counts(ctx); err != nil {
 			return a, err
 		}
-		a.Status = &c
+		a.Status, a.Staleness = &c, s.stale.counts()
 		a.Version, err = s.version(ctx)
 	}
 	return a, err

@@ -66,8 +66,8 @@ func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) 
 		if err == nil {
 			err = out.Write(now.rows)
 		}
-		if err == nil && s.cfg.OnSent != nil {
-			s.cfg.OnSent(sent(b, g, now.rows))
+		if err == nil {
+			s.sent(sentGroup(b, g, now.rows))
 		}
 		now.rows = nil // gone before the room for it is
 		s.memory.Release(now.weight)
@@ -82,7 +82,16 @@ func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) 
 	return out.Close()
 }
 
-func sent(b batch, g harness.FeedGroup, rows []Row) Sent {
+func (s *Server) sent(g Sent) {
+	if n, known := g.Staleness(); known {
+		s.stale.add(n)
+	}
+	if s.cfg.OnSent != nil {
+		s.cfg.OnSent(g)
+	}
+}
+
+func sentGroup(b batch, g harness.FeedGroup, rows []Row) Sent {
 	out := Sent{Lease: b.lease, Group: g, Newest: b.header.PolicyVersion}
 	for i := range rows {
 		if v, ok := rows[i].Oldest(); ok && (!out.Versions || v < out.Oldest) {

@@ -61,6 +61,8 @@ type Options struct {
 	Tolerance   float64 // nats, of the self-check; negative = DefaultTolerance
 
 	WholeGroups bool // leave groups alone that have open episodes
+	// Groups are the only ones to score, by index; the passes then stay open and are not summed up. nil: all.
+	Groups []int
 
 	DryRun   bool           // count only: nothing is asked of the teacher's model, nothing is kept
 	Contexts func(Shown)    // called with every context of a dry run, from one goroutine at a time; may be nil

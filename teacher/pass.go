@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -105,7 +106,11 @@ func (p *passRun) open(ctx context.Context) ([]harness.ScoreGroup, error) {
 			return nil, err
 		}
 	}
-	return p.ledger.ScoreGroups(ctx, p.opt.RunID)
+	groups, err := p.ledger.ScoreGroups(ctx, p.opt.RunID)
+	if p.opt.Groups == nil {
+		return groups, err
+	}
+	return slices.DeleteFunc(groups, func(g harness.ScoreGroup) bool { return !slices.Contains(p.opt.Groups, g.Index) }), err
 }
 
 // todo lists the groups that some pass does not hold as they are now.
@@ -279,7 +284,7 @@ func (p *passRun) close(ctx context.Context, groups []harness.ScoreGroup, worked
 	var errs []error
 	for m := range p.passes {
 		pass := PassReport{Pass: p.passes[m], Counts: p.totals.dry[m], Privileged: Mode(p.passes[m].Mode).Privileged()}
-		if !p.opt.DryRun {
+		if !p.opt.DryRun && p.opt.Groups == nil {
 			var err error
 			if pass, err = p.closePass(ctx, pass, r); err != nil {
 				errs = append(errs, err)

@@ -28,6 +28,7 @@ type feedFlags struct {
 	credit    string
 	score     string
 	loss      string
+	length    int
 	sequences string
 }
 
@@ -38,6 +39,7 @@ func (f *feedFlags) flags(cmd *cobra.Command) {
 	fs.StringVar(&f.credit, "credit", passNewest, "credit pass: its number, the beginning of its key, newest, or none")
 	fs.StringVar(&f.score, "score", passNewest, "teacher pass: its number, key or mode, none, or newest: the one that the credit pass read")
 	fs.StringVar(&f.loss, "loss", "", "loss whose clip range and aggregation go along as hints: ppo, grpo, dr_grpo, dapo, gspo (default: none)")
+	fs.IntVar(&f.length, "loss-length", 0, "constant length that dr_grpo divides token sums by, for loss_weight; 0 = leave loss_weight out")
 	fs.StringVar(&f.sequences, "sequences", string(feed.SequenceStep), "what shares a sequence id: step or episode")
 }
 
@@ -46,6 +48,7 @@ type feedPlan struct {
 	run       store.Run
 	spec      harness.FeedSpec
 	hints     *credit.Hints
+	length    int
 	sequences feed.Sequences
 }
 
@@ -85,6 +88,9 @@ func (f *feedFlags) plan(ctx context.Context, cmd *cobra.Command, db *store.Stor
 			return p, usageError(cmd, err)
 		}
 		p.hints = &h
+	}
+	if p.length = f.length; f.length < 0 {
+		return p, usageError(cmd, fmt.Errorf("--loss-length %d: want at least 0", f.length))
 	}
 	p.sequences = feed.Sequences(f.sequences)
 	if p.sequences != feed.SequenceStep && p.sequences != feed.SequenceEpisode {
@@ -134,7 +140,7 @@ func (s *ledgerSource) Pass(ctx context.Context, l harness.Lease) (*feed.Pass, e
 }
 
 func (s *ledgerSource) read(ctx context.Context, l harness.Lease) (*feed.Pass, error) {
-	p := &feed.Pass{Run: s.plan.run.Name, Response: credit.ResponseNone, Token: credit.TokenNone, Hints: s.plan.hints, Sequences: s.plan.sequences}
+	p := &feed.Pass{Run: s.plan.run.Name, Response: credit.ResponseNone, Token: credit.TokenNone, Hints: s.plan.hints, LossLength: s.plan.length, Sequences: s.plan.sequences}
 	creditConfig := ""
 	if l.Credit != 0 {
 		pass, err := s.db.FindCreditPass(ctx, strconv.FormatInt(l.Credit, 10))

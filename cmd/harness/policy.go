@@ -71,11 +71,12 @@ func (p *policyFlags) flags(cmd *cobra.Command) {
 // openPolicy is a policy with the name that the run records.
 type openPolicy struct {
 	agent.Policy
-	name  string
-	info  map[string]any   // what the run records about it
-	stats func() llm.Stats // nil: no model
-	calls *retryLog        // nil: no server
-	close func() error
+	name   string
+	info   map[string]any   // what the run records about it
+	stats  func() llm.Stats // nil: no model
+	client llm.Client       // nil: no server
+	calls  *retryLog        // nil: no server
+	close  func() error
 }
 
 func (p *policyFlags) open(ctx context.Context, g *globals) (openPolicy, error) {
@@ -157,7 +158,7 @@ func (p *policyFlags) connect(ctx context.Context, cfg llm.Config) (openPolicy, 
 		return openPolicy{}, errext.WithCode(err, exitUsage)
 	}
 	return openPolicy{
-		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), stats: client.Stats,
+		Policy: policy, name: fmt.Sprintf("%s %s", p.spec, who.Model), stats: client.Stats, client: client,
 		info: map[string]any{"server": who, "sampling": p.sampling(), "neutral_sampler": p.sampling().Neutral(), "top_logprobs": top},
 	}, nil
 }

@@ -68,6 +68,12 @@ episodes that are running, the second stops at once; either way --resume goes on
 		GroupID: "run",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
+	c.flags(cmd)
+	configurable(g, cmd)
+	return cmd
+}
+
+func (c *rolloutCommand) flags(cmd *cobra.Command) {
 	c.source.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.panelPath, "panel", "", "panel file to run instead of a split, as written by: harness panel make")
@@ -89,8 +95,6 @@ episodes that are running, the second stops at once; either way --resume goes on
 	f.DurationVar(&c.budget.Time, "max-episode-time", 0, "end an episode after so much time; 0 = no bound")
 	f.BoolVar(&c.asJSON, "json", false, "print the summary as JSON")
 	f.BoolVar(&c.quiet, "quiet", false, "no progress")
-	configurable(g, cmd)
-	return cmd
 }
 
 // hereAndNow are the flags that belong to this machine or this call rather than to the run: they are

@@ -65,6 +65,13 @@ anchor, judged, privileged, or names separated by commas.`,
 		GroupID: "look",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
+	c.flags(cmd)
+	configurable(g, cmd)
+	cmd.AddCommand(newScoreList(g), newScoreShow(g), newScoreCompare(g))
+	return cmd
+}
+
+func (c *scoreCommand) flags(cmd *cobra.Command) {
 	ledgerFlag(cmd, &c.db)
 	f := cmd.Flags()
 	f.StringVar(&c.runName, "run", "", "the run (default: the last one of the ledger)")
@@ -86,9 +93,6 @@ anchor, judged, privileged, or names separated by commas.`,
 	f.DurationVar(&c.interval, "interval", 5*time.Second, "with --follow: how often to look for new episodes")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	f.BoolVar(&c.quiet, "quiet", false, "no progress")
-	configurable(g, cmd)
-	cmd.AddCommand(newScoreList(g), newScoreShow(g), newScoreCompare(g))
-	return cmd
 }
 
 func (c *scoreCommand) validate() error {

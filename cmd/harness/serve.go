@@ -50,6 +50,12 @@ It may run while other processes collect, score and give credit.`,
 		GroupID: "feed",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
+	c.flags(cmd)
+	configurable(g, cmd)
+	return cmd
+}
+
+func (c *serveCommand) flags(cmd *cobra.Command) {
 	c.rows.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.name, "feed", "default", "name of the feed: another name hands out all groups again")
@@ -62,8 +68,6 @@ It may run while other processes collect, score and give credit.`,
 	f.Int64Var(&c.memory, "memory-mb", 512, "bound on the rows that are on their way to trainers, in MiB")
 	f.DurationVar(&c.stall, "stall", 30*time.Second, "cut a trainer off that reads nothing for so long")
 	f.BoolVar(&c.drain, "drain", false, "end when every group of the run is delivered")
-	configurable(g, cmd)
-	return cmd
 }
 
 func (c *serveCommand) run(cmd *cobra.Command) error {
