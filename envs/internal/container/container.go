@@ -15,6 +15,10 @@ import (
 // ErrDied is the cause of a failure where the container ended by itself or was ended by others.
 var ErrDied = errors.New("the container died")
 
+// ErrEnded is the cause, beside ErrDied, where Exec itself ended the container: the command was to end,
+// and nothing could be started in the container to end it, for it was full of processes.
+var ErrEnded = errors.New("it was ended, for nothing could be started in it")
+
 // Container is a running container. One goroutine uses it at a time.
 type Container struct {
 	engine  *Engine

@@ -37,7 +37,8 @@ type Result struct {
 const mergeScript = `exec "$@" 2>&1`
 
 // Exec runs a command and waits for it. That it fails or is ended by its time-out is a Result; an error
-// is a container or a daemon that failed, or ctx, at whose end the processes are ended too.
+// is a container or a daemon that failed, or ctx, at whose end the processes are ended too. With an error
+// that wraps ErrEnded the Result says what the command did until then.
 func (c *Container) Exec(ctx context.Context, cmd Command) (Result, error) {
 	if len(cmd.Args) == 0 {
 		return Result{}, errors.New("execute: no command")
@@ -68,14 +69,14 @@ func (c *Container) Exec(ctx context.Context, cmd Command) (Result, error) {
 		_, read.err = stdcopy.StdCopy(out, out, stream.Reader)
 	}()
 	why, err := c.wait(ctx, cmd.Timeout, &read, stream.Close)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrEnded) {
 		return Result{}, err
 	}
 	res := Result{TimedOut: why == byTimeout, DiskFull: why == byDisk}
 	res.Output, res.Tail, res.Dropped = out.parts()
-	if why != byItself {
+	if why != byItself || err != nil {
 		res.ExitCode = -1
-		return res, nil
+		return res, err
 	}
 	res.ExitCode, err = c.exitCode(ctx, created.ID)
 	return res, err
@@ -180,7 +181,7 @@ func (c *Container) KillAll(ctx context.Context) error {
 	if err := c.engine.api.ContainerKill(call, c.id, "KILL"); err != nil {
 		return c.failure(ctx, "kill container", err)
 	}
-	return envFailure("end command", fmt.Errorf("%w: it had to be ended, for nothing could be started in it", ErrDied))
+	return envFailure("end command", fmt.Errorf("%w: %w", ErrDied, ErrEnded))
 }
 
 // sweep reports whether the kill was run.

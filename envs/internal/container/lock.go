@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/user"
@@ -28,8 +29,21 @@ const lockEnding = ".lock"
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// errHeld is returned for a lock that somebody holds.
-var errHeld = errors.New("somebody holds the lock")
+// ErrHeld is returned for a lock that somebody holds.
+var ErrHeld = errors.New("somebody holds the lock")
+
+// Hold locks a file, which is made if need be, until it is closed or the process ends. ErrHeld says that
+// somebody else does.
+func Hold(path string) (io.Closer, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
+	}
+	return f, nil
+}
 
 func lockRun(dir, run string) (*runLock, error) {
 	if dir == "" {
@@ -82,7 +96,7 @@ func held(path string) (bool, error) {
 	}
 	defer f.Close()
 	err = flock(f)
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, ErrHeld) {
 		return true, nil
 	}
 	return err != nil, err

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// flock takes a file's lock without waiting; errHeld where somebody holds it.
+// flock takes a file's lock without waiting; ErrHeld where somebody holds it.
 func flock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return errHeld
+		return ErrHeld
 	}
 	return err
 }

@@ -31,6 +31,7 @@ type Proxy struct {
 	cut    bool
 	hang   bool
 	closed bool
+	seen   []string          // request lines
 	answer map[string]string // part of a request line → the whole answer
 }
 
@@ -94,6 +95,18 @@ func (p *Proxy) Answer(request string, status int, body string) {
 	p.change(func() {
 		p.answer[request] = fmt.Sprintf("HTTP/1.1 %d X\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", status, len(body), body)
 	})
+}
+
+// Seen counts the requests whose first line holds a text.
+func (p *Proxy) Seen(request string) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, line := range p.seen {
+		if strings.Contains(line, request) {
+			n++
+		}
+	}
+	return n
 }
 
 func (p *Proxy) closeAll() {
@@ -210,6 +223,9 @@ func (p *Proxy) pass(chunk []byte, requests bool) (canned string, ok bool) {
 		return "", false
 	}
 	line, _, _ := bytes.Cut(chunk, []byte("\r\n"))
+	if requests && bytes.Contains(line, []byte("HTTP/1.1")) {
+		p.seen = append(p.seen, string(line))
+	}
 	for part, answer := range p.answer {
 		if requests && bytes.Contains(line, []byte("HTTP/1.1")) && bytes.Contains(line, []byte(part)) {
 			return answer, true
