@@ -157,7 +157,7 @@ func ImageName(id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "hindsight/swebench." + id[len("hindsight__"):] + ":" + key, nil
+	return swebench.EmbeddedImages + id[len("hindsight__"):] + ":" + key, nil
 }
 
 // recipeKey hashes every file that an instance's image is made of.

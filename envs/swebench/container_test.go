@@ -1,0 +1,121 @@
+package swebench_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/envs/swebench"
+	"github.com/hindsightrl/harness/envs/swebench/embedded/embtest"
+)
+
+// inContainer opens an episode of the n-th embedded instance.
+func inContainer(t *testing.T, n int, cfg swebench.Config) (*swebench.Env, harness.Task, harness.Observation) {
+	t.Helper()
+	engine, data := embtest.Open(t)
+	s, err := swebench.New(engine, data, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := s.NewEnv(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	task := swebench.TaskOf(data.Instances[n])
+	first, err := env.Reset(t.Context(), task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env.(*swebench.Env), task, first
+}
+
+func step(t *testing.T, env harness.Env, action string) harness.Transition {
+	t.Helper()
+	tr, err := env.Step(t.Context(), action)
+	if err != nil {
+		t.Fatalf("%.80q: %v", action, err)
+	}
+	return tr
+}
+
+func artifact(t *testing.T, e harness.Ending, name string) string {
+	t.Helper()
+	for _, a := range e.Artifacts {
+		if a.Name == name {
+			return a.Content
+		}
+	}
+	t.Fatalf("no artifact %s among %v", name, e.Artifacts)
+	return ""
+}
+
+func finish(t *testing.T, env *swebench.Env) harness.Ending {
+	t.Helper()
+	e, err := env.Finish(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestExpertRepairsInContainers(t *testing.T) {
+	t.Parallel()
+	for n, id := range []string{"hindsight__shiftplan-1", "hindsight__pathmatch-2"} {
+		for _, i := range []swebench.Interface{swebench.Bash, swebench.Tools} {
+			t.Run(id+" by "+string(i), func(t *testing.T) {
+				t.Parallel()
+				judge := &fakeJudge{verdict: swebench.Judgement{Resolved: true, Status: "RESOLVED_FULL", Output: "PASSED"}}
+				env, _, _ := inContainer(t, n, swebench.Config{Interface: i, Judge: judge})
+				var tr harness.Transition
+				for !tr.Done {
+					action, err := env.Advise(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					tr = step(t, env, action)
+					t.Logf("%s\n=>\n%s", action, tr.Observation.Text)
+				}
+				if !tr.Won || tr.Reward != 1 || tr.Score != 1 || !strings.Contains(tr.Feedback, "PASSED") {
+					t.Errorf("last transition %+v", tr)
+				}
+				e := finish(t, env)
+				patch := artifact(t, e, swebench.FilePatch)
+				if e.Reward != 0 || patch != judge.patch || !sameChanges(patch, judge.in.Patch) {
+					t.Errorf("ending %+v\npatch:\n%s", e, patch)
+				}
+			})
+		}
+	}
+}
+
+// sameChanges compares what is added and removed by file.
+func sameChanges(a, b string) bool {
+	changes := func(patch string) string {
+		var out []string
+		for _, line := range strings.Split(patch, "\n") {
+			if strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-") {
+				out = append(out, line)
+			}
+		}
+		return strings.Join(out, "\n")
+	}
+	return changes(a) == changes(b)
+}
+
+type fakeJudge struct {
+	verdict swebench.Judgement
+	err     error
+	in      *swebench.Instance
+	patch   string
+}
+
+func (j *fakeJudge) Judge(_ context.Context, in *swebench.Instance, patch string) (swebench.Judgement, error) {
+	j.in, j.patch = in, patch
+	return j.verdict, j.err
+}

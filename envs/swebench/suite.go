@@ -1,0 +1,145 @@
+package swebench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/internal/errext"
+)
+
+// Split is the split of a suite's tasks: rows do not name theirs.
+const Split = "test"
+
+// box is what an episode needs of a container.
+type box interface {
+	Exec(ctx context.Context, c container.Command) (container.Result, error)
+	WriteFile(ctx context.Context, name string, content []byte, mode int64) error
+	ReadFile(ctx context.Context, name string, limit int64) ([]byte, error)
+	KillAll(ctx context.Context) error
+	Remove(ctx context.Context) error
+}
+
+// boxes makes containers.
+type boxes interface {
+	Find(ctx context.Context, images []string) (string, error)
+	start(ctx context.Context, spec container.Spec) (box, error)
+}
+
+// engineBoxes are a daemon's.
+type engineBoxes struct{ *container.Engine }
+
+func (e engineBoxes) start(ctx context.Context, spec container.Spec) (box, error) {
+	c, err := e.Start(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Suite is a dataset whose instances are worked on in containers. It is safe for concurrent use.
+type Suite struct {
+	cfg   Config
+	data  *Dataset
+	boxes boxes
+}
+
+var _ harness.Suite = (*Suite)(nil)
+
+// New makes a suite of a dataset's instances. The engine stays its owner's, who closes it.
+func New(engine *Engine, data *Dataset, cfg Config) (*Suite, error) {
+	return newSuite(engineBoxes{engine}, data, cfg)
+}
+
+func newSuite(b boxes, data *Dataset, cfg Config) (*Suite, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if len(data.Instances) == 0 {
+		return nil, errors.New("open swebench: the dataset has no instance")
+	}
+	return &Suite{cfg: cfg.withDefaults(), data: data, boxes: b}, nil
+}
+
+// Name is "swebench".
+func (s *Suite) Name() string { return Name }
+
+// Tasks lists the instances in the dataset's order; the split is "test".
+func (s *Suite) Tasks(ctx context.Context, split string) ([]harness.Task, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if split != "" && split != Split {
+		return nil, errext.WithHint(fmt.Errorf("no split %q", split), "a dataset file is one split: choose the file with --data, and leave --split out")
+	}
+	tasks := make([]harness.Task, len(s.data.Instances))
+	for i, in := range s.data.Instances {
+		tasks[i] = TaskOf(in)
+	}
+	return tasks, nil
+}
+
+// TaskOf is the task of an instance: its id, its repository as the type, and a hash of all that decides
+// what is asked and what counts as a repair.
+func TaskOf(in *Instance) harness.Task {
+	h := sha256.New()
+	for _, part := range [...]string{
+		in.ID, in.Repo, in.BaseCommit, in.ProblemStatement, in.TestPatch, in.EvalScript, in.LogParser, string(in.EvalType),
+		strings.Join(in.FailToPass, "\x00"), strings.Join(in.PassToPass, "\x00"),
+	} {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return harness.Task{Env: Name, ID: in.ID, Split: Split, Type: in.Repo, Hash: hex.EncodeToString(h.Sum(nil))}
+}
+
+// CheckTask reports a task that the dataset does not have, or has in another version.
+func (s *Suite) CheckTask(ctx context.Context, task harness.Task) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	_, err := s.instance(task)
+	return err
+}
+
+func (s *Suite) instance(task harness.Task) (*Instance, error) {
+	in := s.data.Get(task.ID)
+	switch {
+	case task.Env != Name:
+		return nil, fmt.Errorf("task %s is not of %s", task.Key(), Name)
+	case in == nil:
+		return nil, fmt.Errorf("the dataset has no instance %q", task.ID)
+	case task.Hash != "" && task.Hash != TaskOf(in).Hash:
+		return nil, fmt.Errorf("instance %q of the dataset is another version than the task's", task.ID)
+	}
+	return in, nil
+}
+
+// NewEnv opens an episode's environment. Its container comes with Reset.
+func (s *Suite) NewEnv(ctx context.Context) (harness.Env, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return &Env{suite: s}, nil
+}
+
+// Info is what a run should record: how agents act, what containers may do, and what of the defaults was
+// given up.
+func (s *Suite) Info() map[string]string {
+	c := s.cfg
+	limits, _ := json.Marshal(c.Limits) // numbers
+	info := map[string]string{
+		"interface": string(c.Interface), "instances": fmt.Sprint(len(s.data.Instances)), "command_timeout": c.StepTimeout.String(),
+		"limits": string(limits), "relaxed": strings.Join(c.Relax.Names(), " "),
+		"future_history": "removed", "evaluated": fmt.Sprint(c.Judge != nil),
+	}
+	if c.KeepHistory {
+		info["future_history"] = "kept"
+	}
+	return info
+}
