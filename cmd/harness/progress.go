@@ -40,6 +40,7 @@ func (silent) close()            {}
 type tally struct {
 	mu                sync.Mutex
 	done, won, failed int
+	unused            int // places of trees that nobody took
 	steps             int
 }
 
@@ -57,6 +58,9 @@ func (t *tally) add(e agent.Event) (ended bool) {
 		return true
 	case agent.EventFailed:
 		t.failed++
+		return true
+	case agent.EventUnused:
+		t.unused++
 		return true
 	}
 	return false
@@ -125,7 +129,7 @@ func (l *lines) close() { l.print(l.now()) }
 
 func (l *lines) print(now time.Time) {
 	l.mu.Lock()
-	ended, steps := l.done+l.failed, l.steps
+	ended, steps := l.done+l.failed+l.unused, l.steps
 	l.mu.Unlock()
 	spent := now.Sub(l.started)
 	eta := "-"

@@ -249,6 +249,10 @@ func (c *rolloutCommand) create(ctx context.Context, cmd *cobra.Command, db *sto
 	if err := way.check(ctx, policy.Policy, suitesOf(suite), panel.Tasks); err != nil {
 		return store.Run{}, insteadParallel(err)
 	}
+	size, err := c.sampler.sizeOf(way, cmd.Flags(), c.group)
+	if err != nil {
+		return store.Run{}, err
+	}
 	config, err := json.Marshal(runConfig(cmd.Flags()))
 	if err != nil {
 		return store.Run{}, err
@@ -269,7 +273,7 @@ func (c *rolloutCommand) create(ctx context.Context, cmd *cobra.Command, db *sto
 		}
 	}
 	return db.CreateRun(ctx, store.RunSpec{
-		Name: name, Panel: panel, GroupSize: way.size(c.group), Seed: c.seed, Policy: policy.name,
+		Name: name, Panel: panel, GroupSize: size, Seed: c.seed, Policy: policy.name,
 		Config: config, Info: info, CodeVersion: codeVersion(),
 	})
 }

@@ -30,6 +30,7 @@ type groupSampler interface {
 // samplers are the ways by the name that --sampler gives them.
 var samplers = map[string]func(*samplerFlags) groupSampler{
 	parallelName: func(*samplerFlags) groupSampler { return parallelSampler{} },
+	treeName:     newTreeSampler,
 }
 
 const parallelName = "parallel"
@@ -38,11 +39,21 @@ const parallelName = "parallel"
 // sampler are bound by its own file.
 type samplerFlags struct {
 	name string
+
+	// Of all samplers that grow trees; 0 = the sampler's own default.
+	trees, forks, branches, distance int
+
+	tree treeFlags
 }
 
 func (s *samplerFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.name, "sampler", parallelName, "how the episodes of a group come about: "+strings.Join(samplerNames(), ", "))
+	f.IntVar(&s.trees, "trees", 0, "trees per group, for samplers that grow them; 0 = the sampler's default")
+	f.IntVar(&s.forks, "forks", 0, "forks per tree; 0 = the sampler's default")
+	f.IntVar(&s.branches, "branches", 0, "further episodes per fork; 0 = the sampler's default")
+	f.IntVar(&s.distance, "fork-distance", 0, "least distance between two forks: in steps (tree); 0 = 1")
+	s.tree.flags(f)
 }
 
 func samplerNames() []string { return slices.Sorted(maps.Keys(samplers)) }
