@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/hindsightrl/harness"
 )
 
 // EventRound logs that a run took its panel once more.
@@ -78,4 +80,31 @@ func (s *Store) Rounds(ctx context.Context, runID int64) (int, error) {
 		return 0, fmt.Errorf("count the rounds of run %d: %w", runID, ErrNotFound)
 	}
 	return int(newest.Int64) + 1, nil
+}
+
+// FirstOpenRound is the first round of a run with an episode that is not closed, or the round after the last
+// where there is none.
+func (s *Store) FirstOpenRound(ctx context.Context, runID int64) (int, error) {
+	var first sql.NullInt64
+	const text = `SELECT min(g.round) FROM episodes e JOIN groups g ON g.id = e.group_id WHERE e.run_id = ? AND e.status IN ('pending', 'running')`
+	if err := s.db.QueryRowContext(ctx, text, runID).Scan(&first); err != nil {
+		return 0, fmt.Errorf("find the open round of run %d: %w", runID, classify(err))
+	}
+	if first.Valid {
+		return int(first.Int64), nil
+	}
+	return s.Rounds(ctx, runID)
+}
+
+// PendingRound is Pending for one round.
+func (s *Store) PendingRound(ctx context.Context, runID int64, round int) ([]harness.EpisodeRef, error) {
+	text := selectEpisode + "WHERE g.run_id = ? AND g.round = ? AND e.status IN ('pending', 'running') ORDER BY e.id"
+	var refs []harness.EpisodeRef
+	for e, err := range query(ctx, s.db, fmt.Sprintf("read round %d of run %d", round, runID), text, []any{runID, round}, scanEpisode) {
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, e.EpisodeRef)
+	}
+	return refs, nil
 }

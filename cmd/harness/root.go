@@ -75,9 +75,9 @@ Start with:  harness rollout`,
 	)
 	root.AddCommand(
 		newRollout(st, g), newPanel(g), newEnv(st, g), newModel(st, g),
-		newRuns(g), newShow(g), newReplay(g), newScore(st, g), newCredit(g), newExplain(g),
+		newRuns(g), newShow(g), newReplay(g), newVote(g), newScore(st, g), newCredit(g), newExplain(g),
 		newSWEBench(st, g),
-		newServe(st, g), newExport(st, g),
+		newServe(st, g), newTrainFeed(st, g), newExport(st, g),
 		newDB(g), newVerify(g), newDoctor(g), newAnalyse(g), newConfig(g),
 	)
 	forbidStrayArgs(root)

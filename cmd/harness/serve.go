@@ -78,14 +78,22 @@ func (c *serveCommand) run(cmd *cobra.Command) error {
 	if (c.cert == "") != (c.key == "") {
 		return usageError(cmd, errors.New("--tls-cert and --tls-key belong together"))
 	}
-	if c.maxConns < 1 || c.memory < 1 || c.ttl < time.Millisecond || c.stall <= 0 {
-		return usageError(cmd, errors.New("--max-conns, --memory-mb, --ttl and --stall must be positive"))
+	if err := c.bounds(); err != nil {
+		return usageError(cmd, err)
 	}
 	db, err := store.OpenFeeds(c.st.hard, c.rows.db, store.Config{Now: c.g.now, Readers: 8})
 	if err != nil {
 		return err
 	}
 	return errors.Join(c.serve(cmd, db, token), db.Close())
+}
+
+// bounds reports a bound that nothing fits in.
+func (c *serveCommand) bounds() error {
+	if c.maxConns < 1 || c.memory < 1 || c.ttl < time.Millisecond || c.stall <= 0 {
+		return errors.New("--max-conns, --memory-mb, --ttl and --stall must be positive")
+	}
+	return nil
 }
 
 func (c *serveCommand) serve(cmd *cobra.Command, db *store.Store, token string) error {
