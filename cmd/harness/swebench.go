@@ -11,6 +11,6 @@ func newSWEBench(st stops, g *globals) *cobra.Command {
 Episodes are collected with: harness rollout --env swebench`,
 		GroupID: "run",
 	}
-	cmd.AddCommand(newSWEBenchImages(st, g))
+	cmd.AddCommand(newSWEBenchImages(st, g), newSWEBenchEval(st, g))
 	return cmd
 }

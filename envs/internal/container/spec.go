@@ -118,7 +118,7 @@ func (s Spec) name() string {
 	if s.Name != "" || s.Prefix == "" {
 		return s.Name
 	}
-	return fmt.Sprintf("%s.%08x", s.Prefix, rand.Uint32())
+	return fmt.Sprintf("%s.%08x", notInNames.ReplaceAllString(s.Prefix, "_"), rand.Uint32())
 }
 
 // disk is the bound on what the container may write, 0 for none.

@@ -13,6 +13,7 @@ import (
 	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/envs/swebench/grade"
 	"github.com/hindsightrl/harness/envs/swebench/testlog"
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // trial is a job in one container: its outcome, and what the files say.
@@ -44,6 +45,9 @@ func (e *Evaluator) once(ctx context.Context, j *job) (*trial, error) {
 	t.Relaxed = e.relax.Names()
 	image, err := e.boxes.Find(ctx, j.images)
 	if err != nil {
+		if errors.Is(err, container.ErrNoImage) && strings.HasPrefix(j.in.Image, swebench.EmbeddedImages) {
+			err = errext.WithHint(err, "build it: harness swebench images")
+		}
 		return t, err
 	}
 	if t.ImageID, err = e.boxes.ImageID(ctx, image); err != nil {
