@@ -21,6 +21,7 @@ type Answer struct {
 	Won        bool          // says the environment
 	Fork       *harness.Fork // nil unless the episode is a leaf
 	Tokens     int           // response tokens of the last step; −1: the policy gave none
+	Prompt     int           // prompt tokens of that step; 0 where they are not known
 	Version    int32         // policy version of that step's last token; −1 = unknown
 	PolicyTime time.Duration // of that step
 }
@@ -29,7 +30,7 @@ type Answer struct {
 // open or ended without a step have none.
 func (s *Store) Answers(ctx context.Context, runID int64) ([]Answer, error) {
 	const text = `SELECT e.id, g.idx, e.sample, k.env, k.task, k.split, k.type, k.seed, k.hash,
-			c.action, c.privileged, c.valid, e.reward, e.won, pa.episode_id, f.step, f.token, coalesce(t.n, -1), t.versions, s.policy_ns
+			c.action, c.privileged, c.valid, e.reward, e.won, pa.episode_id, f.step, f.token, coalesce(t.n, -1), coalesce(t.n_prompt, 0), t.versions, s.policy_ns
 		FROM episodes e JOIN groups g ON g.id = e.group_id JOIN tasks k ON k.id = g.task_id
 		JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = e.steps - 1
 		JOIN steps c ON c.id = coalesce(s.shared_id, s.id) LEFT JOIN tokens t ON t.step_id = c.id
@@ -45,7 +46,7 @@ func scanAnswer(scan func(...any) error) (a Answer, err error) {
 		ns                           int64
 	)
 	err = scan(&a.Episode, &a.Group, &a.Sample, &a.Task.Env, &a.Task.ID, &a.Task.Split, &a.Task.Type, &a.Task.Seed, &a.Task.Hash,
-		&action, &privileged, &a.Valid, &a.Reward, &a.Won, &fork.parent, &fork.step, &fork.token, &a.Tokens, &versions, &ns)
+		&action, &privileged, &a.Valid, &a.Reward, &a.Won, &fork.parent, &fork.step, &fork.token, &a.Tokens, &a.Prompt, &versions, &ns)
 	if err != nil {
 		return a, err
 	}

@@ -109,6 +109,9 @@ func (c *creditCommand) print(p savedPass, plan creditPlan, found bool) error {
 	if err := writeStages(c.g, p); err != nil {
 		return err
 	}
+	if err := writeTraining(c.g, p); err != nil {
+		return err
+	}
 	for _, line := range remarks(p) {
 		fmt.Fprintln(w, line)
 	}

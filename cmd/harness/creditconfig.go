@@ -81,11 +81,15 @@ func child(n *yaml.Node, key string) *yaml.Node {
 }
 
 // decodeNode writes a node into a value; keys are the fields' JSON names. An estimator may be its name
-// alone.
+// alone, and a reward its source.
 func decodeNode(path string, n *yaml.Node, v reflect.Value) error {
 	if v.Kind() == reflect.Struct {
 		if e, ok := v.Addr().Interface().(*credit.EstimatorConfig); ok && n.Kind == yaml.ScalarNode {
 			e.Name = credit.Estimator(n.Value)
+			return nil
+		}
+		if r, ok := v.Addr().Interface().(*creditrun.RewardConfig); ok && n.Kind == yaml.ScalarNode {
+			r.Source = creditrun.RewardSource(n.Value)
 			return nil
 		}
 		return decodeMapping(path, n, v)
@@ -109,7 +113,7 @@ func decodeMapping(path string, n *yaml.Node, v reflect.Value) error {
 	fields := map[string]int{}
 	var names []string
 	for i := range v.NumField() {
-		name := v.Type().Field(i).Tag.Get("json")
+		name := jsonName(v.Type().Field(i))
 		fields[name], names = i, append(names, name)
 	}
 	seen := map[string]bool{}
@@ -132,6 +136,12 @@ func decodeMapping(path string, n *yaml.Node, v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// jsonName is a field's name in JSON, without the options behind it.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
 
 func pathColon(path string) string {
@@ -162,7 +172,7 @@ func writeCreditConfig(w io.Writer, cfg creditrun.Config) error {
 func yamlOf(v reflect.Value, indent string) string {
 	var b strings.Builder
 	for i := range v.NumField() {
-		name, f := v.Type().Field(i).Tag.Get("json"), v.Field(i)
+		name, f := jsonName(v.Type().Field(i)), v.Field(i)
 		if f.Kind() == reflect.Struct {
 			fmt.Fprintf(&b, "%s%s:\n%s", indent, name, yamlOf(f, indent+"  "))
 			continue

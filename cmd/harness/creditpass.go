@@ -48,7 +48,7 @@ func planCredit(ctx context.Context, db *store.Store, run, config, score string,
 
 // compute reads the run's steps, gives them credit and stores the pass.
 func (p creditPlan) compute(ctx context.Context, db *store.Store) (store.CreditPass, error) {
-	steps, err := creditSteps(ctx, db, p.run, p.scores)
+	steps, err := creditSteps(ctx, db, p.run, p.scores, p.cfg)
 	if err != nil {
 		return store.CreditPass{}, err
 	}
@@ -81,12 +81,16 @@ func storedCredit(r *creditrun.Row) store.Credit {
 }
 
 // creditSteps reads what credit needs of a run's finished episodes, with the scores of a pass.
-func creditSteps(ctx context.Context, db *store.Store, run store.Run, scores scoreSource) ([]creditrun.Step, error) {
+func creditSteps(ctx context.Context, db *store.Store, run store.Run, scores scoreSource, cfg creditrun.Config) ([]creditrun.Step, error) {
 	src, err := db.CreditSources(ctx, run.ID)
 	if err != nil {
 		return nil, err
 	}
 	byStep, err := scores.read(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := creditAnswers(ctx, db, run, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +100,10 @@ func creditSteps(ctx context.Context, db *store.Store, run store.Run, scores sco
 		steps[i] = creditrun.Step{
 			ID: s.Step, Episode: s.Episode, Group: s.Group, Sample: s.Sample, Index: s.Index, Return: s.Return, Reward: s.Reward,
 			Valid: s.Valid, Anchor: s.Anchor, Tokens: s.Tokens,
-			Entropies: s.Entropies, EntropyLow: s.EntropyLow, EntropyHigh: s.EntropyHigh, Score: byStep[s.Step],
+			Entropies: s.Entropies, EntropyLow: s.EntropyLow, EntropyHigh: s.EntropyHigh, Score: byStep[s.Step], Version: -1,
+		}
+		if a, ok := answers[s.Episode]; ok {
+			steps[i].Answer, steps[i].Version = answerOf(a), a.Version
 		}
 	}
 	return steps, nil
@@ -109,6 +116,8 @@ func explainCreditError(err error) error {
 		return errext.WithHint(err, "name a scoring pass with --score, or set token: none in the configuration")
 	case errors.Is(err, creditrun.ErrNoEntropies):
 		return errext.WithHint(err, "set response: none in the configuration, or collect with a server that returns log-probabilities of alternatives")
+	case errors.Is(err, creditrun.ErrNoAnswers):
+		return errext.WithHint(err, "set reward: environment in the configuration, or collect with: harness rollout --env qa")
 	case errors.Is(err, creditrun.ErrNoSteps):
 		return errext.WithHint(err, "see what the run holds: harness runs RUN")
 	}

@@ -198,7 +198,7 @@ func passSteps(ctx context.Context, db *store.Store, run store.Run, p savedPass)
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := creditSteps(ctx, db, run, scores)
+	all, err := creditSteps(ctx, db, run, scores, p.cfg)
 	if err != nil {
 		return nil, nil, err
 	}

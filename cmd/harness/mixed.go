@@ -7,10 +7,15 @@ import (
 	"strings"
 
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/envs/alfworld"
+	"github.com/hindsightrl/harness/envs/webshop"
 )
 
-// mixedName is what --env takes for all environments at once.
+// mixedName is what --env takes for all environments of many turns at once.
 const mixedName = "all"
+
+// mixedParts are those. Questions are another kind of run: one turn, and rewards that a vote may replace.
+var mixedParts = []string{alfworld.Name, webshop.Name}
 
 // mixedSuite is several environments as one: its tasks are those of all, and an environment is opened
 // by the task that it is reset to.
@@ -72,15 +77,15 @@ func suitesOf(suite harness.Suite) map[string]harness.Suite {
 	return out
 }
 
-// openMixed opens all environments on their embedded data.
+// openMixed opens the mixed environments on their embedded data.
 func (s *envSource) openMixed(ctx context.Context) (harness.Suite, error) {
 	if s.data != "" || s.split != "" {
 		return nil, hintUsage(errors.New("--data and --split belong to one environment, not to all"), "name it with --env")
 	}
 	m := &mixedSuite{}
-	for _, e := range environments {
+	for _, name := range mixedParts {
 		one := *s
-		one.env = e[0]
+		one.env = name
 		suite, err := one.open(ctx)
 		if err != nil {
 			return nil, errors.Join(err, m.Close())

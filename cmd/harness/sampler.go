@@ -31,6 +31,7 @@ type groupSampler interface {
 var samplers = map[string]func(*samplerFlags) groupSampler{
 	parallelName: func(*samplerFlags) groupSampler { return parallelSampler{} },
 	treeName:     newTreeSampler,
+	etmrName:     newETMRSampler,
 }
 
 const parallelName = "parallel"
@@ -44,6 +45,7 @@ type samplerFlags struct {
 	trees, forks, branches, distance int
 
 	tree treeFlags
+	etmr etmrFlags
 }
 
 func (s *samplerFlags) flags(cmd *cobra.Command) {
@@ -52,8 +54,9 @@ func (s *samplerFlags) flags(cmd *cobra.Command) {
 	f.IntVar(&s.trees, "trees", 0, "trees per group, for samplers that grow them; 0 = the sampler's default")
 	f.IntVar(&s.forks, "forks", 0, "forks per tree; 0 = the sampler's default")
 	f.IntVar(&s.branches, "branches", 0, "further episodes per fork; 0 = the sampler's default")
-	f.IntVar(&s.distance, "fork-distance", 0, "least distance between two forks: in steps (tree); 0 = 1")
+	f.IntVar(&s.distance, "fork-distance", 0, "least distance between two forks: in steps (tree) or tokens (etmr); 0 = 1")
 	s.tree.flags(f)
+	s.etmr.flags(f)
 }
 
 func samplerNames() []string { return slices.Sorted(maps.Keys(samplers)) }

@@ -12,6 +12,7 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/alfworld"
 	"github.com/hindsightrl/harness/envs/alfworld/embedded"
+	"github.com/hindsightrl/harness/envs/qa"
 	"github.com/hindsightrl/harness/envs/webshop"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/store"
@@ -21,6 +22,7 @@ import (
 var environments = [][2]string{
 	{alfworld.Name, "household tasks in text (ALFWorld), native engine"},
 	{webshop.Name, "shopping for what an instruction asks (WebShop), native engine"},
+	{qa.Name, "single-turn questions, from JSONL in the form of AIME, AMC, MATH and others"},
 }
 
 // envSource is the flags that name an environment and its data.
@@ -29,22 +31,24 @@ type envSource struct {
 	data  string
 	split string
 	shop  shopFlags
+	qa    qaFlags
 
 	browser browserFlags
 }
 
 func (s *envSource) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment, as listed by: harness env list; all mixes them")
-	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1, for WebShop the one that holds items_shuffle_1000.json, or a product file (default: the embedded games, the embedded shop)")
-	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report; of WebShop the first: val)")
+	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment, as listed by: harness env list; all mixes households and shop")
+	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1, for WebShop the one that holds items_shuffle_1000.json, or a product file, for qa a JSONL file or a folder of them (default: the embedded games, shop or questions)")
+	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report; of WebShop the first: val; of qa all)")
 	s.shop.flags(cmd)
+	s.qa.flags(cmd)
 	s.browser.flags(cmd)
 }
 
 // envFlags are the names of the flags that choose or configure an environment.
 var envFlags = []string{
 	"env", "data", "split", "nouns", "variant", "goals", "observation", "ties", "shop-seed",
-	"backend", "browser", "screenshots", "pages", "no-sandbox",
+	"backend", "browser", "screenshots", "pages", "no-sandbox", "exact-answers", "answer-tolerance",
 }
 
 // untouched reports whether nobody chose anything about the environment.
@@ -93,6 +97,8 @@ func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
 			return nil, err
 		}
 		return s.browser.over(shop)
+	case qa.Name:
+		return s.qa.open(ctx, s.data)
 	}
 	names := make([]string, len(environments))
 	for i, e := range environments {
@@ -110,8 +116,11 @@ func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Pan
 	if m, ok := suite.(*mixedSuite); ok {
 		return s.mixedPanel(ctx, m)
 	}
-	if s.env == webshop.Name {
+	switch s.env {
+	case webshop.Name:
 		return s.shop.panel(ctx, suite, s.data, s.split)
+	case qa.Name:
+		return s.qa.panel(ctx, suite, s.data, s.split)
 	}
 	split := s.split
 	if split == "" {
