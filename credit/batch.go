@@ -16,6 +16,7 @@ type Batch struct {
 	Anchor     []string  // B anchor observations (GiGPO, HGPO)
 	Tokens     []int     // B response lengths (REINFORCE++ baseline)
 	Valid      []bool    // B flags: the response kept the format's rules; nil: all did
+	Fork       []Fork    // B forks, the same on each row of a trajectory; nil: nobody knows of any
 
 	// Similar decides whether observation a joins the cluster that b represents, at a threshold in
 	// (0, 1). GiGPO's similarity anchors need it; the original is Python's difflib ratio >= threshold.
@@ -38,6 +39,7 @@ func (b *Batch) Validate() error {
 		{"anchor", len(b.Anchor), b.Anchor == nil},
 		{"tokens", len(b.Tokens), b.Tokens == nil},
 		{"valid", len(b.Valid), b.Valid == nil},
+		{"fork", len(b.Fork), b.Fork == nil},
 	} {
 		if c.optional {
 			continue

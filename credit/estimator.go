@@ -17,11 +17,12 @@ const (
 	ReinforcePP Estimator = "reinforce_pp_baseline"
 	GiGPO       Estimator = "gigpo"
 	HGPO        Estimator = "hgpo"
+	Tree        Estimator = "tree"
 )
 
 // Estimators lists the group estimators in the order of their documentation.
 func Estimators() []Estimator {
-	return []Estimator{GRPO, DrGRPO, RLOO, ReinforcePP, GiGPO, HGPO}
+	return []Estimator{GRPO, DrGRPO, RLOO, ReinforcePP, GiGPO, HGPO, Tree}
 }
 
 // Scope says what a group's statistics run over.
@@ -46,17 +47,18 @@ const (
 // reference trainers' values; fields that an estimator does not use are ignored.
 type EstimatorConfig struct {
 	Name             Estimator `json:"name"`
-	Scope            Scope     `json:"scope"`             // of group statistics; in GiGPO and HGPO, of the episode part
-	Epsilon          float64   `json:"epsilon"`           // added to a std before dividing; > 0
-	Gamma            float64   `json:"gamma"`             // step discount of GiGPO and HGPO, in [0, 1]
-	Norm             Norm      `json:"norm"`              // GiGPO and HGPO
-	StepWeight       float64   `json:"step_weight"`       // GiGPO's ω >= 0: weight of the anchor part
-	AnchorSimilarity float64   `json:"anchor_similarity"` // GiGPO: 0 = equal observations, else threshold in (0, 1)
-	History          int       `json:"history"`           // HGPO's K >= 0: longest history compared, in earlier steps
-	LengthAlpha      float64   `json:"length_alpha"`      // HGPO: weight (k+1)^α of a context of k observations
-	BaseGroup        bool      `json:"base_group"`        // HGPO: the episode part joins in with k = 0
-	InvalidPenalty   float64   `json:"invalid_penalty"`   // taken off rows whose response was invalid; 0 = off
-	AdvClip          float64   `json:"adv_clip"`          // β: clip advantages to ±β; 0 = off
+	Scope            Scope     `json:"scope"`               // of group statistics; in GiGPO and HGPO, of the episode part
+	Epsilon          float64   `json:"epsilon"`             // added to a std before dividing; > 0
+	Gamma            float64   `json:"gamma"`               // step discount of GiGPO and HGPO, in [0, 1]
+	Norm             Norm      `json:"norm"`                // GiGPO and HGPO
+	StepWeight       float64   `json:"step_weight"`         // ω >= 0: weight of GiGPO's anchor part, of the tree estimator's fork part
+	AnchorSimilarity float64   `json:"anchor_similarity"`   // GiGPO: 0 = equal observations, else threshold in (0, 1)
+	History          int       `json:"history"`             // HGPO's K >= 0: longest history compared, in earlier steps
+	LengthAlpha      float64   `json:"length_alpha"`        // HGPO: weight (k+1)^α of a context of k observations
+	BaseGroup        bool      `json:"base_group"`          // HGPO: the episode part joins in with k = 0
+	InvalidPenalty   float64   `json:"invalid_penalty"`     // taken off rows whose response was invalid; 0 = off
+	AdvClip          float64   `json:"adv_clip"`            // β: clip advantages to ±β; 0 = off
+	ForkOnly         bool      `json:"fork_only,omitempty"` // tree: leave the episode part out
 }
 
 // DefaultEstimator returns the reference trainers' settings for one estimator.
@@ -65,8 +67,11 @@ func DefaultEstimator(name Estimator) EstimatorConfig {
 		Name: name, Scope: ScopeRows, Epsilon: 1e-6, Gamma: 0.95, Norm: NormMean,
 		StepWeight: 1, History: 2, LengthAlpha: 1,
 	}
-	if name == HGPO {
+	switch name {
+	case HGPO:
 		c.Norm = NormMeanStd
+	case Tree:
+		c.Scope = ScopeTrajectories // a long past that many leaves share would outweigh them
 	}
 	return c
 }
@@ -113,10 +118,11 @@ type Advantages struct {
 	Groups    int             `json:"groups"`     // number of groups
 	Singles   int             `json:"singles"`    // groups whose statistics ran over one number: they keep their raw score
 	Flat      int             `json:"flat"`       // groups of two or more equal scores: no signal
-	Anchors   int             `json:"anchors"`    // anchor clusters (GiGPO), contexts (HGPO); 0 elsewhere
-	LoneRows  int             `json:"lone_rows"`  // rows alone in their anchor cluster or in all their contexts
+	Anchors   int             `json:"anchors"`    // anchor clusters (GiGPO), contexts (HGPO), forks (tree); 0 elsewhere
+	LoneRows  int             `json:"lone_rows"`  // rows alone in their anchor cluster, in all their contexts, at their fork
 	Invalid   int             `json:"invalid"`    // rows that paid the invalid-action penalty
 	ClipShare float64         `json:"clip_share"` // share of rows that Adv-Clip changed
+	Pieces    [][]Piece       `json:"-"`          // B rows' runs of tokens with one advantage; the last one's is in Values. nil: one run each
 
 	overflow bool
 }
@@ -144,6 +150,11 @@ func Estimate(b *Batch, cfg EstimatorConfig) (*Advantages, error) {
 	}
 	if cfg.AdvClip > 0 {
 		r.ClipShare = ClipAdvantages(r.Values, cfg.AdvClip)
+		for _, row := range r.Pieces {
+			for j := range row {
+				row[j].Value = max(min(row[j].Value, cfg.AdvClip), -cfg.AdvClip)
+			}
+		}
 	}
 	if err := checkFinite("advantage", r.Values); err != nil {
 		return nil, fmt.Errorf("estimate %s advantages: %w", cfg.Name, err)
@@ -167,6 +178,8 @@ func (l *layout) estimate(cfg EstimatorConfig, r *Advantages) error {
 		return l.gigpo(scores, cfg, r)
 	case HGPO:
 		return l.hgpo(scores, cfg, r)
+	case Tree:
+		return l.treed(scores, cfg, r)
 	}
 	return nil
 }
