@@ -34,16 +34,17 @@ var layers = []layer{
 	},
 	{folder: "creditrun", own: []string{".", "credit", "internal"}},
 	{
-		folder: "envs/alfworld", own: []string{".", "internal", "envs/alfworld"},
+		folder: "envs/alfworld", own: []string{".", "internal", "envs/internal", "envs/alfworld"},
 		others: []string{"golang.org/x/sync", "github.com/ulikunitz/xz", "github.com/klauspost/compress"},
 	},
 	{
-		folder: "envs/webshop", own: []string{".", "internal", "envs/webshop"},
+		folder: "envs/webshop", own: []string{".", "internal", "envs/internal", "envs/webshop"},
 		others: []string{
 			"golang.org/x/sync", "golang.org/x/net", "github.com/klauspost/compress", "github.com/blevesearch/segment",
 			"github.com/blevesearch/go-porterstemmer", "github.com/jdkato/prose/v2", "github.com/go-rod/rod",
 		},
 	},
+	{folder: "envs/openenv", own: []string{".", "internal"}, others: []string{"github.com/gorilla/websocket"}},
 	{
 		folder: "envs/swebench", own: []string{".", "internal", "envs/internal", "envs/swebench"},
 		others: []string{"golang.org/x/sync", "github.com/parquet-go/parquet-go", "github.com/ulikunitz/xz"},
@@ -51,8 +52,9 @@ var layers = []layer{
 	{folder: "envs/qa", own: []string{".", "internal", "envs/qa"}},
 	{
 		folder: "envs/internal", own: []string{".", "internal"},
-		others: []string{"golang.org/x/sync", "github.com/docker/docker", "github.com/containerd/errdefs"},
+		others: []string{"golang.org/x/sync", "github.com/docker/docker", "github.com/containerd/errdefs", "github.com/gorilla/websocket"},
 	},
+	{folder: "envs/envdiff", own: []string{".", "internal"}},
 	{folder: "envs/envtest", own: []string{".", "internal"}, others: []string{"github.com/google/go-cmp"}},
 	{
 		folder: "llm/gguf", own: []string{".", "llm", "internal"},

@@ -14,16 +14,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hindsightrl/harness/envs/alfworld"
 	"github.com/hindsightrl/harness/envs/webshop"
 	"github.com/hindsightrl/harness/envs/webshop/catalog"
 	"github.com/hindsightrl/harness/envs/webshop/site"
 	"github.com/hindsightrl/harness/internal/errext"
 )
 
-// envServe serves the shop as web pages.
+// envServe serves the shop as web pages, or an environment to other people's trainers.
 type envServe struct {
 	st stops
 	g  *globals
+
+	protocol string
+	open     openEnvServe
 
 	data     string
 	shop     shopFlags
@@ -34,26 +38,44 @@ type envServe struct {
 }
 
 func newEnvServe(st stops, g *globals) *cobra.Command {
-	c := &envServe{st: st, g: g}
+	c := &envServe{st: st, g: g, open: openEnvServe{st: st, g: g}}
 	cmd := &cobra.Command{
-		Use:   "serve webshop",
-		Short: "Serve the shop as web pages, as the original's site does",
+		Use:   "serve [ENV]",
+		Short: "Serve the shop as web pages, or any environment to trainers that speak OpenEnv",
 		Long: `serve answers with the pages, forms and addresses of the original's Flask site, so that its browser
 agents work on it. /fixed_N is a session with goal N, any other name one with a random goal. Script and
-style come from the site itself.`,
+style come from the site itself.
+
+With --protocol openenv it serves ENV (default: alfworld; all mixes them) over OpenEnv's WebSocket and HTTP
+protocol: each connection is a session with an environment of its own. The goals and the variant of the
+shop are then those of rollout, unless they are given. docs/interop.md has the messages.`,
 		Example: `  harness env serve webshop
-  harness env serve webshop --data $WEBSHOP_DATA --log logs`,
+  harness env serve webshop --data $WEBSHOP_DATA --log logs
+  harness env serve alfworld --protocol openenv --max-steps 50
+  HARNESS_ENV_TOKEN=… harness env serve webshop --protocol openenv --listen 0.0.0.0:8000 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch c.protocol {
+			case protocolOpenEnv:
+				return c.openEnv(cmd, args)
+			case protocolSite:
+			default:
+				return usageError(cmd, fmt.Errorf("no protocol %q: there are site and openenv", c.protocol))
+			}
+			if err := refuseFlags(cmd, openEnvOnly, protocolSite); err != nil {
+				return usageError(cmd, errext.WithHint(err, "add --protocol openenv"))
+			}
 			if len(args) == 1 && args[0] != webshop.Name {
-				return usageError(cmd, errext.WithHint(fmt.Errorf("environment %q has no pages to serve", args[0]), "harness env serve webshop"))
+				return usageError(cmd, errext.WithHint(fmt.Errorf("environment %q has no pages to serve", args[0]), "harness env serve webshop, or harness env serve "+args[0]+" --protocol openenv"))
 			}
 			return c.run(cmd)
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&c.protocol, "protocol", protocolSite, "site: the shop's web pages; openenv: OpenEnv's WebSocket and HTTP protocol")
+	c.open.flags(cmd)
 	f.StringVar(&c.data, "data", "", "folder that holds items_shuffle_1000.json and its companions, or the product file (default: the embedded shop)")
-	f.StringVar(&c.listen, "listen", "127.0.0.1:3000", "address to listen on")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:3000", "address to listen on; with --protocol openenv "+openEnvListen+", and anything but loopback needs a token")
 	f.StringVar(&c.logs, "log", "", "folder for the original's logs, one file for each session (default: none)")
 	f.BoolVar(&c.original, "original", false, "serve the original's pages unchanged: they load script and style from other hosts")
 	f.BoolVar(&c.attrs, "attrs", false, "show the button for attributes on products' pages")
@@ -67,6 +89,25 @@ style come from the site itself.`,
 		f.Lookup(name).Changed = false
 	}
 	return cmd
+}
+
+// openEnv serves ENV over OpenEnv's protocol. Defaults that are the site's own give way to rollout's.
+func (c *envServe) openEnv(cmd *cobra.Command, args []string) error {
+	src := envSource{env: alfworld.Name, data: c.data, shop: c.shop}
+	if len(args) == 1 {
+		src.env = args[0]
+	}
+	listen := c.listen
+	if !cmd.Flags().Changed("listen") {
+		listen = openEnvListen
+	}
+	if !cmd.Flags().Changed("goals") {
+		src.shop.goals = "synthetic"
+	}
+	if !cmd.Flags().Changed("variant") {
+		src.shop.variant = string(catalog.SERL)
+	}
+	return c.open.run(cmd, src, listen)
 }
 
 func (c *envServe) run(cmd *cobra.Command) error {
