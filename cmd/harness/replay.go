@@ -9,6 +9,7 @@ import (
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/agent"
+	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/store"
 )
@@ -86,8 +87,11 @@ func (c *replayCommand) main(cmd *cobra.Command, args []string) error {
 			fmt.Fprintf(c.g.stdout, "%s, %s: %d equal, %d differ\n", plural(len(results), "episode"), plural(steps, "step"), len(results)-differ, differ)
 		}
 		if differ > 0 {
-			return errext.WithCode(errext.WithHint(fmt.Errorf("%d of %d episodes differ from the record", differ, len(results)),
-				"check that --data is what the run was made on: harness panel check"), exitBelow)
+			hint := "check that --data is what the run was made on: harness panel check"
+			if c.source.env == swebench.Name {
+				hint = "commands and tests print times and process ids, which no second run repeats; to judge the patches again: harness swebench eval --run RUN"
+			}
+			return errext.WithCode(errext.WithHint(fmt.Errorf("%d of %d episodes differ from the record", differ, len(results)), hint), exitBelow)
 		}
 		return nil
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/agent"
+	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/store"
@@ -63,6 +65,7 @@ episodes that are running, the second stops at once; either way --resume goes on
 		Example: `  harness rollout
   harness rollout --data $ALFWORLD_DATA --split valid_unseen --policy expert --group 1
   harness rollout --env webshop --policy expert --group 1
+  harness rollout --env swebench --policy expert --group 1
   harness rollout --policy openai:http://127.0.0.1:8000 --model my-model --group 8 --name nightly
   harness rollout --resume nightly`,
 		GroupID: "run",
@@ -101,7 +104,7 @@ func (c *rolloutCommand) flags(cmd *cobra.Command) {
 // not stored with it and may differ when it is resumed.
 var hereAndNow = map[string]bool{
 	"db": true, "name": true, "resume": true, "retry-failed": true, "workers": true, "json": true, "quiet": true,
-	"config": true, "help": true, "data": true, "panel": true, "api-key-env": true, "max-concurrent": true, "library": true, "nouns": true,
+	"config": true, "help": true, "data": true, "panel": true, "api-key-env": true, "max-concurrent": true, "library": true, "nouns": true, "bridge": true, "original-image": true,
 }
 
 func (c *rolloutCommand) run(cmd *cobra.Command) error {
@@ -110,6 +113,12 @@ func (c *rolloutCommand) run(cmd *cobra.Command) error {
 	}
 	if c.resume == "" && c.panelPath == "" && c.source.untouched(cmd) {
 		c.source.env = mixedName // nobody chose: show what there is
+	}
+	c.source.repair.log = c.g.log
+	if c.source.env == swebench.Name && c.resume == "" {
+		if err := c.source.repair.settle(cmd, runtime.NumCPU()); err != nil {
+			return err
+		}
 	}
 	db, err := store.Open(c.st.hard, c.db, store.Config{Now: c.g.now})
 	if err != nil {
@@ -164,6 +173,10 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	}
 	defer func() { err = errors.Join(err, policy.close()) }()
 	c.stats = policy.stats
+	formats, err := c.source.repair.formats()
+	if err != nil {
+		return err
+	}
 	templates, err := readTemplates(c.templates)
 	if err != nil {
 		return err
@@ -183,7 +196,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 		RunSeed: run.Seed, Suites: suitesOf(suite),
 		Policy: policy.Policy, Recorder: db.Recorder(run.ID), Templates: templates,
 		Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history), Conversation: c.converse,
-		Budget: c.budget, Log: c.g.log, Now: c.g.now,
+		Budget: c.budget, Log: c.g.log, Now: c.g.now, Formats: formats,
 	})
 }
 

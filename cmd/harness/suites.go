@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/hindsightrl/harness/envs/alfworld"
 	"github.com/hindsightrl/harness/envs/alfworld/embedded"
 	"github.com/hindsightrl/harness/envs/qa"
+	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/envs/webshop"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/store"
@@ -22,6 +24,7 @@ import (
 var environments = [][2]string{
 	{alfworld.Name, "household tasks in text (ALFWorld), native engine"},
 	{webshop.Name, "shopping for what an instruction asks (WebShop), native engine"},
+	{swebench.Name, "repairs of software projects in Docker containers (SWE-bench)"},
 	{qa.Name, "single-turn questions, from JSONL in the form of AIME, AMC, MATH and others"},
 }
 
@@ -33,27 +36,31 @@ type envSource struct {
 	shop  shopFlags
 	qa    qaFlags
 
-	browser browserFlags
+	browser  browserFlags
+	original originalFlags
+	repair  repairFlags
 }
 
 func (s *envSource) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.env, "env", alfworld.Name, "environment, as listed by: harness env list; all mixes households and shop")
-	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1, for WebShop the one that holds items_shuffle_1000.json, or a product file, for qa a JSONL file or a folder of them (default: the embedded games, shop or questions)")
+	cmd.Flags().StringVar(&s.data, "data", "", "folder or .tar.xz with the environment's data, for ALFWorld the one that holds json_2.1.1, for WebShop the one that holds items_shuffle_1000.json, or a product file, for qa a JSONL file or a folder of them, for SWE-bench a .parquet, .jsonl or .json file of rows or a folder of them (default: the embedded games, shop or questions)")
 	cmd.Flags().StringVar(&s.split, "split", "", "split of the data: train, valid_seen, valid_unseen, … (default: valid_seen, the split that papers report; of WebShop the first: val; of qa all)")
 	s.shop.flags(cmd)
 	s.qa.flags(cmd)
 	s.browser.flags(cmd)
+	s.original.flags(cmd, "original-image")
+	s.repair.flags(cmd)
 }
 
 // envFlags are the names of the flags that choose or configure an environment.
 var envFlags = []string{
 	"env", "data", "split", "nouns", "variant", "goals", "observation", "ties", "shop-seed",
-	"backend", "browser", "screenshots", "pages", "no-sandbox", "exact-answers", "answer-tolerance",
+	"backend", "bridge", "original-image", "browser", "screenshots", "pages", "no-sandbox", "exact-answers", "answer-tolerance",
 }
 
 // untouched reports whether nobody chose anything about the environment.
 func (s *envSource) untouched(cmd *cobra.Command) bool {
-	return !slices.ContainsFunc(envFlags, func(name string) bool { return cmd.Flags().Changed(name) })
+	return !slices.ContainsFunc(slices.Concat(envFlags, repairFlagNames), func(name string) bool { return cmd.Flags().Changed(name) })
 }
 
 // as makes the source that of a stored run, as far as the command line chose nothing else.
@@ -65,7 +72,7 @@ func (s *envSource) as(cmd *cobra.Command, run store.Run) error {
 	if err := json.Unmarshal(run.Config, &config); err != nil {
 		return fmt.Errorf("run %q: read its configuration: %w", run.Name, err)
 	}
-	for _, name := range envFlags {
+	for _, name := range slices.Concat(envFlags, repairFlagNames) {
 		if v, ok := config[name]; ok && cmd.Flags().Lookup(name) != nil {
 			if err := cmd.Flags().Set(name, v); err != nil {
 				return fmt.Errorf("run %q: its --%s: %w", run.Name, name, err)
@@ -80,23 +87,29 @@ const defaultSplit = "valid_seen"
 
 // open opens the environment's suite on its data. closeSuite closes it.
 func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
-	if err := s.browser.check(s.env); err != nil {
+	if err := errors.Join(s.browser.check(s.env), s.original.check(s.browser.backend)); err != nil {
 		return nil, err
 	}
 	switch s.env {
 	case mixedName:
 		return s.openMixed(ctx)
 	case alfworld.Name:
-		if s.data == "" {
-			return embedded.Suite(ctx)
+		games, err := s.openGames(ctx)
+		if err != nil || s.browser.backend != backendContainer {
+			return games, err
 		}
-		return alfworld.New(ctx, s.data, alfworld.Config{})
+		return s.original.open(ctx, games)
 	case webshop.Name:
 		shop, err := s.shop.open(ctx, s.data)
 		if err != nil {
 			return nil, err
 		}
+		if s.browser.backend == backendContainer {
+			return s.original.open(ctx, shop)
+		}
 		return s.browser.over(shop)
+	case swebench.Name:
+		return s.repair.open(ctx, s.data)
 	case qa.Name:
 		return s.qa.open(ctx, s.data)
 	}
@@ -111,6 +124,14 @@ func (s *envSource) open(ctx context.Context) (harness.Suite, error) {
 	return nil, hintUsage(err, "harness env list")
 }
 
+// openGames opens ALFWorld's games in the native engine.
+func (s *envSource) openGames(ctx context.Context) (*alfworld.Suite, error) {
+	if s.data == "" {
+		return embedded.Suite(ctx)
+	}
+	return alfworld.New(ctx, s.data, alfworld.Config{})
+}
+
 // panel is the tasks of the chosen split.
 func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Panel, error) {
 	if m, ok := suite.(*mixedSuite); ok {
@@ -119,6 +140,8 @@ func (s *envSource) panel(ctx context.Context, suite harness.Suite) (harness.Pan
 	switch s.env {
 	case webshop.Name:
 		return s.shop.panel(ctx, suite, s.data, s.split)
+	case swebench.Name:
+		return s.repair.panel(ctx, suite, s.data, s.split)
 	case qa.Name:
 		return s.qa.panel(ctx, suite, s.data, s.split)
 	}

@@ -26,3 +26,11 @@ var (
 	ErrNoDaemon = container.ErrNoDaemon
 	ErrNoImage  = container.ErrNoImage
 )
+
+// LocalOwner names the user of this machine as an owner of containers, as every command of this project
+// does.
+func LocalOwner() string { return container.LocalOwner() }
+
+// ParseRelax reads the names of defaults to give up: network=NAME, capability=NAME, new-privileges,
+// unlimited, or official for all that the official harness allows.
+func ParseRelax(names []string) (Relax, error) { return container.ParseRelax(names) }
