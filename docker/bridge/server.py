@@ -192,6 +192,7 @@ class Server:
         try:
             request = parse(message)
             ident = request.get("id")
+            check(request)
             if request["op"] == "close":
                 await session.close()
                 return {"id": ident}
@@ -210,11 +211,14 @@ def parse(message):
         raise Refused("request", f"the message is not JSON: {err}") from None
     if not isinstance(request, dict):
         raise Refused("request", "the message is not a JSON object")
+    return request
+
+
+def check(request):
     if request.get("op") not in ("reset", "step", "close"):
         raise Refused("request", f"no operation {request.get('op')!r}; there are reset, step and close")
     if request["op"] == "step" and not isinstance(request.get("action"), str):
         raise Refused("request", "a step needs an action, a string")
-    return request
 
 
 def version_of(package):

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/alfworld/engine"
-	"github.com/hindsightrl/harness/envs/alfworld/grammar"
 )
 
 // taskMark is what agents look for in the introduction; the instruction follows it.
@@ -52,11 +50,7 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 	e.game, e.key = g, task.Key()
 	e.last, e.paid = harness.Transition{}, false
 	intro := g.Intro()
-	if _, after, ok := strings.Cut(intro, taskMark); ok {
-		e.task = strings.TrimFunc(after, grammar.IsSpace)
-	} else {
-		e.task = ""
-	}
+	e.task = Instruction(intro)
 	return e.observe(intro), nil
 }
 

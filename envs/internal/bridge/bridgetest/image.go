@@ -1,0 +1,210 @@
+// Package bridgetest makes the images of original environments for tests, by the repository's recipes,
+// where no registry is reachable: on a Debian that mmdebstrap makes in place of a registry's base image.
+package bridgetest
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/envs/internal/container/containertest"
+)
+
+// Required is the environment variable that, when set, makes a machine that cannot prepare the images a
+// failure instead of a reason to skip: for CI.
+const Required = "HARNESS_TEST_ORIGINALS"
+
+// ALFWorld is the image of the original ALFWorld. It skips the test, with the reason, in short mode, and
+// where the image is not there and cannot be made.
+func ALFWorld(tb testing.TB) string {
+	tb.Helper()
+	return image(tb, "alfworld", nil)
+}
+
+// WebShop is the image of the original WebShop of a checkout.
+func WebShop(tb testing.TB, checkout string) string {
+	tb.Helper()
+	return image(tb, "webshop", []string{checkout})
+}
+
+func image(tb testing.TB, name string, args []string) string {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("the originals take minutes: not in short mode")
+	}
+	e := containertest.Open(tb, container.Config{})
+	made, err := makeImage(tb.Context(), e, name, args)
+	switch {
+	case err != nil && os.Getenv(Required) != "":
+		tb.Fatalf("make the image of the original %s: %v", name, err)
+	case err != nil:
+		tb.Skipf("the image of the original %s cannot be made here: %v", name, err)
+	}
+	return made
+}
+
+// making keeps the tests of one process apart, and the lock of makeImage those of several.
+var making sync.Mutex
+
+func makeImage(ctx context.Context, e *container.Engine, name string, args []string) (string, error) {
+	making.Lock()
+	defer making.Unlock()
+	docker, err := recipes()
+	if err != nil {
+		return "", err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	lock, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close() // which gives it back
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", err
+	}
+	hash, err := hashOf(append([]string{filepath.Join(docker, "bridge"), filepath.Join(docker, name), filepath.Join(docker, "prepare.sh")}, args...))
+	if err != nil {
+		return "", err
+	}
+	image := "hindsight-test-" + name + ":" + hash
+	if here, err := e.HasImage(ctx, image); here || err != nil {
+		return image, err
+	}
+	base, err := makeBase(ctx, e, cache)
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(cache, name)
+	cmd := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(docker, "prepare.sh"), name}, args...)...)
+	cmd.Env = append(os.Environ(), "OUT="+out, "PYTHON="+debianPython)
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("docker/prepare.sh %s: %w: %s", name, err, lastLine(msg))
+	}
+	folder, err := pack(out)
+	if err != nil {
+		return "", err
+	}
+	return image, e.BuildImage(ctx, container.Build{Name: image, Context: folder, Args: map[string]string{"BASE": base}, Network: "none"})
+}
+
+// debianPython is the Python of the release that the base is made of; this machine must have the same
+// one, for it fetches the packages.
+const (
+	debianRelease = "bookworm"
+	debianPython  = "python3.11"
+)
+
+// basePackages are what the recipes need of their base. They are unpacked and not configured, which is a
+// tenth of the work and enough.
+const basePackages = "dash,coreutils,base-passwd,python3-venv,libstdc++6,zlib1g"
+
+func makeBase(ctx context.Context, e *container.Engine, cache string) (string, error) {
+	sum := sha256.Sum256([]byte(debianRelease + basePackages))
+	base := "hindsight-test-python:" + hex.EncodeToString(sum[:6])
+	if here, err := e.HasImage(ctx, base); here || err != nil {
+		return base, err
+	}
+	for _, tool := range []string{"mmdebstrap", debianPython} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return "", fmt.Errorf("%s is not on this machine", tool)
+		}
+	}
+	file := filepath.Join(cache, strings.NewReplacer(":", "-").Replace(base)+".tar")
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		fresh := file + ".new"
+		cmd := exec.CommandContext(ctx, "mmdebstrap", "--variant=extract", "--format=tar", "--include="+basePackages, debianRelease, fresh)
+		if msg, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("mmdebstrap: %w: %s", err, lastLine(msg))
+		}
+		if err := os.Rename(fresh, file); err != nil {
+			return "", err
+		}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return base, e.ImportImage(ctx, base, f)
+}
+
+// recipes finds the repository's folder of recipes.
+func recipes() (string, error) {
+	_, here, _, ok := runtime.Caller(0)
+	docker := filepath.Join(filepath.Dir(here), "../../../../docker")
+	if _, err := os.Stat(docker); !ok || err != nil {
+		return "", fmt.Errorf("find the recipes: %w", err)
+	}
+	return docker, nil
+}
+
+// cacheDir keeps what takes long to fetch: the base's file and the wheels.
+func cacheDir() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "hindsight-test-originals")
+	return dir, os.MkdirAll(dir, 0o755)
+}
+
+// hashOf is over the names and contents of files and folders, without what prepare.sh lays out.
+func hashOf(roots []string) (string, error) {
+	h := sha256.New()
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (d.Name() == "build" || d.Name() == "__pycache__"):
+				return fs.SkipDir
+			case !d.Type().IsRegular():
+				return nil
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			rel, err := filepath.Rel(root, path)
+			fmt.Fprintf(h, "\x00%s\x00", rel)
+			_, copyErr := io.Copy(h, f)
+			return errors.Join(err, copyErr)
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6]), nil
+}
+
+// pack makes a build context of a folder.
+func pack(dir string) (io.Reader, error) {
+	var buf bytes.Buffer
+	tw := tar.NewWriter(&buf)
+	err := tw.AddFS(os.DirFS(dir))
+	return &buf, errors.Join(err, tw.Close())
+}
+
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
