@@ -29,7 +29,7 @@ type browserFlags struct {
 
 func (f *browserFlags) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.backend, "backend", backendNative, "native, or for WebShop browser: the same shop as web pages in a headless Chromium")
+	fl.StringVar(&f.backend, "backend", backendNative, "native; for WebShop browser: the same shop as web pages in a headless Chromium; for ALFWorld and WebShop container: the original Python environment (docs/originals.md)")
 	fl.StringVar(&f.bin, "browser", "", "browser backend: Chromium's executable (default: chromium or its like in the search path)")
 	fl.StringVar(&f.screenshots, "screenshots", "", "browser backend: folder for a PNG of every page, as TASK/ATTEMPT/STEP.png")
 	fl.IntVar(&f.pages, "pages", 0, "browser backend: how many episodes may have a page at once (default: 8)")
@@ -39,7 +39,7 @@ func (f *browserFlags) flags(cmd *cobra.Command) {
 // check refuses what does not fit together.
 func (f *browserFlags) check(env string) error {
 	switch f.backend {
-	case backendNative:
+	case backendNative, backendContainer:
 		if f.bin != "" || f.screenshots != "" || f.pages != 0 || f.noSandbox {
 			return hintUsage(errors.New("--browser, --screenshots, --pages and --no-sandbox are of the browser backend"), "add --backend browser")
 		}
@@ -50,7 +50,7 @@ func (f *browserFlags) check(env string) error {
 		}
 		return nil
 	}
-	return hintUsage(fmt.Errorf("no backend %q", f.backend), "there are native and browser")
+	return hintUsage(fmt.Errorf("no backend %q", f.backend), "there are native, browser and container")
 }
 
 // over puts the chosen backend over the shop.

@@ -19,7 +19,7 @@ func newEnv(st stops, g *globals) *cobra.Command {
 		Short:   "List environments, play one yourself, or serve the shop",
 		GroupID: "run",
 	}
-	cmd.AddCommand(newEnvList(g), newEnvPlay(g), newEnvGenerate(g), newEnvServe(st, g))
+	cmd.AddCommand(newEnvList(g), newEnvPlay(g), newEnvGenerate(g), newEnvServe(st, g), newEnvDiff(g))
 	return cmd
 }
 
