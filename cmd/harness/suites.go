@@ -38,7 +38,7 @@ type envSource struct {
 
 	browser  browserFlags
 	original originalFlags
-	repair  repairFlags
+	repair   repairFlags
 }
 
 func (s *envSource) flags(cmd *cobra.Command) {
