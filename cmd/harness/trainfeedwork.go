@@ -22,6 +22,7 @@ const (
 	workChunk   = 16 // groups that are scored together
 	workWait    = time.Second
 	workMaxWait = time.Minute
+	lastWords   = 2 * time.Second // in which trainers that ask for more learn that there is none
 )
 
 // work scores and gives credit to groups as they finish. It returns when all is delivered and no group comes
@@ -49,8 +50,13 @@ func (t *trainFeed) work(ctx context.Context) error {
 		}
 		if over {
 			c, err := t.src.Counts(ctx)
-			if err != nil || c.Drained() || t.st.soft.Err() != nil {
+			if err != nil || t.st.soft.Err() != nil {
 				return err
+			}
+			if c.Drained() {
+				t.g.log.Info("all groups are delivered", "run", t.of.Name)
+				pause(ctx, t.st.soft, lastWords)
+				return nil
 			}
 		}
 		select {
