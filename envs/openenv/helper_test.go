@@ -24,12 +24,22 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // real time.
 type clock struct{ ahead atomic.Int64 }
 
-func (c *clock) now() time.Time               { return time.Now().Add(time.Duration(c.ahead.Load())) }
-func (c *clock) move(d time.Duration)         { c.ahead.Add(int64(d)) }
-func (c *clock) config(cfg Config) Config     { cfg.Now = c.now; return cfg }
-func goals(n ...int) *envtest.FakeSuite       { return envtest.NewFakeSuite(envtest.FakeConfig{}, n...) }
-func seconds30() (context.Context, func())    { return context.WithTimeout(context.Background(), 30*time.Second) }
-func dialURL(base string, path string) string { return "ws" + strings.TrimPrefix(base, "http") + path }
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) move(d time.Duration) { c.ahead.Add(int64(d)) }
+
+func (c *clock) config(cfg Config) Config {
+	cfg.Now = c.now
+	return cfg
+}
+
+func goals(n ...int) *envtest.FakeSuite { return envtest.NewFakeSuite(envtest.FakeConfig{}, n...) }
+
+func seconds30() (context.Context, func()) {
+	return context.WithTimeout(context.Background(), 30*time.Second)
+}
+
+func dialURL(base, path string) string { return "ws" + strings.TrimPrefix(base, "http") + path }
 
 // rig is a server that serves, and the suite behind it.
 type rig struct {
@@ -39,13 +49,13 @@ type rig struct {
 }
 
 // start serves until the test ends, and then checks that every environment is closed.
-func start(t *testing.T, suite *envtest.FakeSuite, cfg Config) *rig {
+func start(t testing.TB, suite *envtest.FakeSuite, cfg Config) *rig {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	cfg.Suite = suite
-	tasks, err := suite.Tasks(t.Context(), "")
+	tasks, err := suite.Tasks(context.Background(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,10 +101,10 @@ func (r *rig) dialPath(t *testing.T, path string) *client {
 type reply struct {
 	Type string
 	Data struct {
-		Observation observation
-		Reward      *float64
-		Done        bool
-		Metadata    metadata
+		Observation observation `json:"observation"`
+		Reward      *float64    `json:"reward"`
+		Done        bool        `json:"done"` // of an observation and of a state
+		Metadata    metadata    `json:"metadata"`
 		state
 		fault
 	}

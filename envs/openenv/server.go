@@ -28,7 +28,8 @@ type Server struct {
 	closed   bool
 	sessions map[string]*session
 	total    int64
-	live     sync.WaitGroup // WebSockets and sessions on their way out
+	live     sync.WaitGroup // WebSockets
+	kicks    sync.WaitGroup // messages about the end of a session
 }
 
 // New makes a server. Run must be running while it serves.
@@ -80,7 +81,8 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Close ends all sessions and waits until their environments are closed. It may be called again.
+// Close ends all sessions and waits until their environments are closed: for a client that reads nothing,
+// Config.Stall. It may be called again.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -92,6 +94,7 @@ func (s *Server) Close() {
 	for _, x := range all {
 		s.end(x, &fault{Message: "the server is stopping", Code: codeSession})
 	}
+	s.kicks.Wait()
 	s.close()
 	for _, x := range all {
 		<-x.gone
@@ -152,7 +155,7 @@ func (s *Server) end(x *session, why *fault) {
 	bury := first && x.busy == 0
 	s.mu.Unlock()
 	if kick != nil && why != nil {
-		s.live.Go(func() { kick(why) }) // a client that reads nothing must not hold up the others
+		s.kicks.Go(func() { kick(why) }) // a client that reads nothing must not hold up the others
 	}
 	if bury {
 		s.bury(x)
@@ -178,7 +181,7 @@ func (s *Server) reap() {
 			x.ended = true // from here on no call can begin
 			idle = append(idle, x)
 			if kick := x.kick; kick != nil {
-				s.live.Go(func() { kick(why) })
+				s.kicks.Go(func() { kick(why) })
 			}
 		}
 	}

@@ -152,8 +152,13 @@ func (x *session) drop() error {
 func (x *session) survive(err *error) {
 	if p := recover(); p != nil {
 		x.s.cfg.Log.Error("environment panicked", "session", x.id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-		x.env, x.ep = nil, nil // it is not called again, not even to close
+		defer func() {
+			if p := recover(); p != nil {
+				x.s.cfg.Log.Error("environment panicked again when it was closed", "session", x.id, "panic", fmt.Sprint(p))
+			}
+		}()
 		*err = fmt.Errorf("the environment broke: %v", p)
+		*err = errors.Join(*err, x.drop())
 	}
 }
 
