@@ -17,12 +17,13 @@ const algorithm = "credit-1"
 type Config struct {
 	Reward    RewardConfig           `json:"reward,omitzero"` // where the rewards come from; the zero value is the environment
 	Estimator credit.EstimatorConfig `json:"estimator"`
-	Response  credit.ResponseStage   `json:"response"` // none, aem or ear
-	AEM       credit.AEMConfig       `json:"aem"`      // read where Response is aem
-	EAR       credit.EARConfig       `json:"ear"`      // read where Response is ear
-	Token     credit.TokenStage      `json:"token"`    // none, serl or rlsd; the last two need scores
-	SERL      credit.SERLConfig      `json:"serl"`     // read where Token is serl or rlsd
-	Update    int                    `json:"update"`   // the trainer's update number k, for λ_k
+	Response  credit.ResponseStage   `json:"response"`         // none, aem or ear
+	AEM       credit.AEMConfig       `json:"aem"`              // read where Response is aem
+	EAR       credit.EARConfig       `json:"ear"`              // read where Response is ear
+	Token     credit.TokenStage      `json:"token"`            // none, serl or rlsd; the last two need scores
+	SERL      credit.SERLConfig      `json:"serl"`             // read where Token is serl or rlsd
+	Update    int                    `json:"update"`           // the trainer's update number k, for λ_k
+	Shared    SharedTokens           `json:"shared,omitempty"` // leaf or once: how tokens count that leaves of a tree share; "" = leaf
 }
 
 // DefaultConfig returns an estimator with the reference trainers' values and the default parameters of
@@ -32,7 +33,7 @@ func DefaultConfig(name credit.Estimator, scored bool) Config {
 	c := Config{
 		Reward:    DefaultReward(),
 		Estimator: credit.DefaultEstimator(name), Response: credit.ResponseNone, Token: credit.TokenNone,
-		AEM: credit.DefaultAEM(), EAR: credit.DefaultEAR(), SERL: credit.DefaultSERL(),
+		AEM: credit.DefaultAEM(), EAR: credit.DefaultEAR(), SERL: credit.DefaultSERL(), Shared: SharedLeaf,
 	}
 	if scored {
 		c.Token = credit.TokenSERL
@@ -48,6 +49,9 @@ func (c Config) Validate() error {
 	if err := c.Estimator.Validate(); err != nil {
 		return err
 	}
+	if err := c.Shared.validate(); err != nil {
+		return err
+	}
 	return c.fusion().Validate()
 }
 
@@ -61,6 +65,9 @@ func (c Config) fusion() credit.FusionConfig {
 // same are then equal.
 func (c Config) Canonical() Config {
 	c.Reward = c.Reward.canonical()
+	if c.Shared == SharedLeaf {
+		c.Shared = ""
+	}
 	if c.Response != credit.ResponseAEM {
 		c.AEM = credit.AEMConfig{}
 	}

@@ -87,7 +87,7 @@ func Explain(steps []Step, cfg Config, i int) (*Explanation, error) {
 		e.Lambda = cfg.SERL.LambdaAt(cfg.Update)
 	}
 	e.Scored = s.Score != nil
-	e.Tokens = x.tokens(e.BaseAdvantage()*e.Factor(), e.Lambda)
+	e.Tokens = x.tokens(e.BaseAdvantage(), x.share(e.BaseAdvantage()), e.Factor(), e.Lambda)
 	return e, nil
 }
 
@@ -98,6 +98,8 @@ type explainer struct {
 	cfg   Config
 	i     int // of the explained step, in steps
 	lines []Line
+
+	pieces []credit.Piece // runs of the row's tokens with one advantage; nil: all have the base advantage
 }
 
 func newExplainer(all []Step, cfg Config, i int) *explainer {
@@ -256,12 +258,18 @@ func (x *explainer) ear(h float64, all []float64) {
 	x.add("γ", min(max(raw, 1-c.Clip), 1+c.Clip), "clipped to [%s, %s]", num(1-c.Clip), num(1+c.Clip))
 }
 
-// tokens explains every token of a response whose advantage is a before the token stage.
-func (x *explainer) tokens(a, lambda float64) []TokenLine {
+// tokens explains every token of a response. pieces are the runs of its tokens with one base advantage;
+// nil: base is that of all.
+func (x *explainer) tokens(base float64, pieces []credit.Piece, factor, lambda float64) []TokenLine {
 	s := x.self()
 	out := make([]TokenLine, s.Tokens)
 	for j := range out {
-		t := &out[j]
+		t, a := &out[j], base*factor
+		for _, p := range pieces {
+			if p.From <= j {
+				a = p.Value * factor
+			}
+		}
 		t.Raw, t.Weight, t.Advantage = 1, 1, a
 		if s.Entropies != nil {
 			t.Entropy = float64(s.Entropies[j])

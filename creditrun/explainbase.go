@@ -28,6 +28,8 @@ func (x *explainer) base() error {
 		a, err = x.gigpo()
 	case credit.HGPO:
 		a = x.hgpo()
+	case credit.Tree:
+		a = x.treed()
 	}
 	if err != nil {
 		return err

@@ -35,12 +35,17 @@ func Run(steps []Step, cfg Config) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("give credit: %w", err)
 	}
-	base, err := credit.Estimate(batch(steps), cfg.Estimator)
+	laidOut := batch(steps)
+	base, err := credit.Estimate(laidOut, cfg.Estimator)
+	if err != nil {
+		return nil, fmt.Errorf("give credit: %w", err)
+	}
+	pieces, err := cuts(laidOut, base, cfg.Shared)
 	if err != nil {
 		return nil, fmt.Errorf("give credit: %w", err)
 	}
 	res := &Result{Rows: make([]Row, len(steps))}
-	rows, at, err := fusionRows(steps, base.Values, cfg)
+	rows, at, err := fusionRows(steps, base.Values, pieces, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("give credit: %w", err)
 	}
@@ -71,7 +76,7 @@ func Run(steps []Step, cfg Config) (*Result, error) {
 }
 
 // fusionRows lays out the steps that have tokens, and tells which steps they are.
-func fusionRows(steps []Step, base []float64, cfg Config) (rows []credit.Row[float32], at []int, err error) {
+func fusionRows(steps []Step, base []float64, pieces [][]credit.Piece, cfg Config) (rows []credit.Row[float32], at []int, err error) {
 	tokens, scored := 0, 0
 	for i := range steps {
 		tokens += max(steps[i].Tokens, 0)
@@ -87,6 +92,9 @@ func fusionRows(steps []Step, base []float64, cfg Config) (rows []credit.Row[flo
 		}
 		r := credit.Row[float32]{Group: s.Group, Trajectory: int(s.Episode), Advantage: base[i]}
 		r.Out, out = out[:s.Tokens:s.Tokens], out[s.Tokens:]
+		if pieces != nil {
+			r.PerToken = perToken(pieces[i], base[i], s.Tokens)
+		}
 		if cfg.Response != credit.ResponseNone {
 			if s.Entropies == nil && s.Tokens > 0 {
 				return nil, nil, fmt.Errorf("stage %s: episode %d, step %d: %w", cfg.Response, s.Episode, s.Index, ErrNoEntropies)
@@ -137,6 +145,9 @@ func (r *Row) weigh(row *credit.Row[float32], cfg Config) {
 	var weights []float64
 	for _, s := range spans {
 		for j := s.Start; j < s.End; j++ {
+			if row.PerToken != nil {
+				sign = signOf(float64(row.PerToken[j]))
+			}
 			w := credit.SERLWeight(sign, float64(row.Teacher[j])-float64(row.Student[j]), c)
 			if w <= 1-c+clipMargin || w >= 1+c-clipMargin {
 				r.Clipped++

@@ -3,6 +3,7 @@ package creditrun
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hindsightrl/harness/credit"
 	"github.com/hindsightrl/harness/internal/difflib"
@@ -24,6 +25,8 @@ type Step struct {
 	Entropies   []float32 // T, nats; nil where the policy gave none
 	EntropyLow  []float32 // T, bounds; both nil where Entropies are exact
 	EntropyHigh []float32
+
+	Fork *credit.Fork // of the episode, Parent being an episode's id; nil: it is a root
 
 	Score *Score // nil: the scoring pass has none for this step
 
@@ -65,8 +68,17 @@ func batch(steps []Step) *credit.Batch {
 		Reward: make([]float64, n), Anchor: make([]string, n), Valid: make([]bool, n), Tokens: make([]int, n),
 		Similar: difflib.Similar,
 	}
+	if slices.ContainsFunc(steps, func(s Step) bool { return s.Fork != nil }) {
+		b.Fork = make([]credit.Fork, n)
+	}
 	for i := range steps {
 		s := &steps[i]
+		if b.Fork != nil {
+			b.Fork[i] = credit.NoFork
+			if s.Fork != nil {
+				b.Fork[i] = *s.Fork
+			}
+		}
 		b.Group[i], b.Trajectory[i], b.Step[i] = s.Group, int(s.Episode), s.Index
 		b.Return[i], b.Reward[i], b.Anchor[i], b.Valid[i] = s.Return, s.Reward, s.Anchor, s.Valid
 		if b.Tokens != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/credit"
 	"github.com/hindsightrl/harness/creditrun"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/store"
@@ -102,11 +104,20 @@ func creditSteps(ctx context.Context, db *store.Store, run store.Run, scores sco
 			Valid: s.Valid, Anchor: s.Anchor, Tokens: s.Tokens,
 			Entropies: s.Entropies, EntropyLow: s.EntropyLow, EntropyHigh: s.EntropyHigh, Score: byStep[s.Step], Version: -1,
 		}
+		steps[i].Fork = creditFork(s.Fork)
 		if a, ok := answers[s.Episode]; ok {
 			steps[i].Answer, steps[i].Version = answerOf(a), a.Version
 		}
 	}
 	return steps, nil
+}
+
+// creditFork is an episode's fork as credit reads it; nil for a root.
+func creditFork(f *harness.Fork) *credit.Fork {
+	if f == nil {
+		return nil
+	}
+	return &credit.Fork{Parent: int(f.Parent), Step: f.Step, Token: f.Token}
 }
 
 // explainCreditError adds the remedy in terms of this command line.

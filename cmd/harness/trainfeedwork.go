@@ -268,6 +268,7 @@ func (t *trainFeed) creditSteps(ctx context.Context, j job, group int, src []har
 		steps[i] = creditrun.Step{
 			ID: s.StepID, Episode: s.Episode, Group: s.Group, Sample: s.Sample, Index: s.Index, Return: s.Outcome.Reward, Reward: s.Reward,
 			Valid: s.Valid, Anchor: anchors[place{s.Episode, s.Index}], Tokens: -1, Version: -1,
+			Fork: creditFork(s.Fork),
 		}
 		if k := s.Tokens; k != nil {
 			steps[i].Tokens = len(k.IDs)
