@@ -102,6 +102,12 @@ func (s *Server) Close() {
 	s.live.Wait()
 }
 
+func (s *Server) closing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // open makes a session, where there is a place. kick may be nil.
 func (s *Server) open(kick func(*fault)) (*session, error) {
 	s.mu.Lock()

@@ -139,7 +139,7 @@ func (k *wsConn) goodbye() {
 	defer k.c.Close()
 	k.stop()
 	code := websocket.CloseNormalClosure
-	if k.s.stop.Err() != nil {
+	if k.s.closing() {
 		code = websocket.CloseGoingAway
 	}
 	deadline := k.s.cfg.Now().Add(lingerFor)

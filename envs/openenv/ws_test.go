@@ -362,6 +362,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		}
 	}
 	quiet.ends(websocket.CloseGoingAway)
+	busy.ends(websocket.CloseGoingAway)
 	if err := <-ran; err != nil {
 		t.Fatal(err)
 	}
@@ -388,6 +389,7 @@ func TestReaperRuns(t *testing.T) {
 	if a := c.hear(); a.Data.Code != codeSession {
 		t.Errorf("got %+v", a)
 	}
+	c.ends(websocket.CloseNormalClosure)
 	eventually(t, "the idle session is gone", func() bool { return r.Stats().Active == 0 })
 	cancel()
 	if err := <-ran; err != nil {
