@@ -1,0 +1,143 @@
+//go:build e2e
+
+package eval_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+
+	own "github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/envs/swebench"
+	"github.com/hindsightrl/harness/envs/swebench/eval"
+)
+
+// soakRuns is how many evaluations the soak makes; HARNESS_SOAK asks for another number.
+func soakRuns() int {
+	if n, err := strconv.Atoi(os.Getenv("HARNESS_SOAK")); err == nil && n > 0 {
+		return n
+	}
+	return 500
+}
+
+// usage is what must not grow.
+type usage struct {
+	heap       uint64
+	goroutines int
+	files      int
+	containers int
+	daemonFDs  int // of the daemon, where it can be seen; else 0
+	disk       int64
+}
+
+func measure(t *testing.T, api *client.Client, owner, root string) usage {
+	t.Helper()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	u := usage{heap: m.HeapAlloc, goroutines: runtime.NumGoroutine(), files: countFiles("/proc/self/fd")}
+	list, err := api.ContainerList(t.Context(), container.ListOptions{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if c.Labels[own.LabelOwner] == owner {
+			u.containers++
+		}
+	}
+	info, err := api.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(info.DockerRootDir, &s); err == nil {
+		u.disk = int64(s.Blocks-s.Bfree) * s.Bsize
+	}
+	u.disk -= sizeOf(t, root)
+	pids, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range pids {
+		if comm, err := os.ReadFile(name); err == nil && strings.TrimSpace(string(comm)) == "dockerd" {
+			u.daemonFDs += countFiles(filepath.Join(filepath.Dir(name), "fd"))
+		}
+	}
+	return u
+}
+
+func countFiles(dir string) int {
+	entries, _ := os.ReadDir(dir) // another's process may not be looked into
+	return len(entries)
+}
+
+// sizeOf is what the results take: they are meant to stay.
+func sizeOf(t *testing.T, root string) (n int64) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		n += info.Size()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Five hundred evaluations, of every kind of patch, leave no memory, goroutines, file descriptors,
+// containers or disk behind.
+func TestSoak(t *testing.T) {
+	const owner = "test-soak"
+	c := config()
+	c.Warm, c.Timeout, c.MaxLog = 4, 2*time.Second, 1<<20
+	e, image := daemon(t, c, own.Config{Owner: owner})
+	api, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.Close()
+	patches := []string{goldPatch, mode("other"), goldPatch, "nonsense\n", mode("suicide"), goldPatch, mode("sleep"), goldPatch, mode("flood"), ""}
+	const round = 50
+	var ids []string
+	for i := range round {
+		ids = append(ids, fmt.Sprintf("a__b-%d", i))
+	}
+	data := dataset(t, image, nil, ids...)
+	b := eval.Batch{Data: data, Root: t.TempDir(), Workers: 4}
+	for i, id := range ids {
+		b.Predictions = append(b.Predictions, swebench.Prediction{InstanceID: id, Model: "soak", Patch: patches[i%len(patches)]})
+	}
+	var first, last usage
+	began := time.Now()
+	for done := 0; done < soakRuns(); done += round {
+		b.RunID = fmt.Sprintf("run-%d", done)
+		sum := evaluate(t, e, b)
+		if sum.Resolved() != 4*round/len(patches) || sum.Count(eval.Infrastructure) != 0 || sum.Count(eval.TimedOut) != 2*round/len(patches) {
+			t.Fatalf("after %d: %+v", done, sum)
+		}
+		last = measure(t, api, owner, b.Root)
+		if done == 0 {
+			first = last
+		}
+		t.Logf("%4d evaluations, %5.1f s: heap %.1f MB, %d goroutines, %d file descriptors, %d containers, daemon %d descriptors, disk %+.1f MB",
+			done+round, time.Since(began).Seconds(), float64(last.heap)/1e6, last.goroutines, last.files, last.containers, last.daemonFDs,
+			float64(last.disk-first.disk)/1e6)
+	}
+	// Some slack for what the runtime and idle connections keep; none for containers.
+	if last.heap > first.heap+8<<20 || last.goroutines > first.goroutines+10 || last.files > first.files+10 || last.containers > c.Warm {
+		t.Errorf("grew from %+v to %+v", first, last)
+	}
+}
