@@ -56,6 +56,9 @@ var columns = []column{
 	listColumn("weights", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Weights) }),
 	listColumn("advantages", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.Advantages) }),
 	optionalReal("loss_weight", func(r *Row) **float64 { return &r.LossWeight }),
+	optionalID("parent", func(r *Row) **int64 { return &r.Parent }),
+	scalarColumn("shared_tokens", arrow.PrimitiveTypes.Int32, func(r *Row) *int32 { return &r.SharedTokens }),
+	listColumn("token_shares", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.TokenShares) }),
 	rewardColumn(),
 }
 
@@ -180,6 +183,30 @@ func optionalReal(name string, at func(*Row) **float64) column {
 		},
 		read: func(a arrow.Array, rows []Row) error {
 			for i, v := range valuesOf[float64](a) {
+				if a.IsValid(i) {
+					*at(&rows[i]) = &v
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func optionalID(name string, at func(*Row) **int64) column {
+	return column{
+		name: name, typ: arrow.PrimitiveTypes.Int64,
+		build: func(rows []Row) arrow.ArrayData {
+			v := make([]int64, len(rows))
+			for i := range rows {
+				if p := *at(&rows[i]); p != nil {
+					v[i] = *p
+				}
+			}
+			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			return array.NewData(arrow.PrimitiveTypes.Int64, len(rows), []*memory.Buffer{valid, buffer(v)}, nil, nulls, 0)
+		},
+		read: func(a arrow.Array, rows []Row) error {
+			for i, v := range valuesOf[int64](a) {
 				if a.IsValid(i) {
 					*at(&rows[i]) = &v
 				}

@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hindsightrl/harness"
@@ -61,7 +63,50 @@ func (h *Header) RowsOf(steps []harness.FeedStep) ([]Row, error) {
 		}
 		out[i].LossWeight = h.LossWeight(out[i].Tokens())
 	}
+	if slices.ContainsFunc(steps, func(s harness.FeedStep) bool { return s.Fork != nil }) {
+		return out, h.share(out, steps)
+	}
 	return out, nil
+}
+
+// share says of every token of a group's rows which part of it belongs to the row. The weights of a row that
+// a fork cuts read the signs of its tokens: its parts may have different ones.
+func (h *Header) share(rows []Row, steps []harness.FeedStep) error {
+	n := len(rows)
+	b := &credit.Batch{
+		Group: make([]int, n), Trajectory: make([]int, n), Step: make([]int, n), Return: make([]float64, n), Tokens: make([]int, n), Fork: make([]credit.Fork, n),
+	}
+	for i := range steps {
+		s := &steps[i]
+		b.Trajectory[i], b.Step[i], b.Tokens[i], b.Fork[i] = int(s.Episode), s.Index, rows[i].Tokens(), credit.NoFork
+		if f := s.Fork; f != nil {
+			b.Fork[i] = credit.Fork{Parent: int(f.Parent), Step: f.Step, Token: f.Token}
+		}
+	}
+	pieces, err := credit.Pieces(b)
+	if err != nil {
+		return fmt.Errorf("group %d: %w", steps[0].Group, err)
+	}
+	for i := range rows {
+		r := &rows[i]
+		if r.ResponseIDs == nil {
+			continue
+		}
+		r.TokenShares = make(Floats, r.Tokens())
+		for j, p := range pieces[i] {
+			end := r.Tokens()
+			if j+1 < len(pieces[i]) {
+				end = min(end, pieces[i][j+1].From)
+			}
+			for k := p.From; k < end; k++ {
+				r.TokenShares[k] = 1 / float32(p.Leaves)
+			}
+		}
+		if r.Weights != nil {
+			r.Weights = h.weights(r, r.Tokens())
+		}
+	}
+	return nil
 }
 
 // NewHeader describes a lease.

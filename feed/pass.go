@@ -35,6 +35,7 @@ type Pass struct {
 	Sequences  Sequences            `json:"sequences"`             // what sequence_id numbers
 	LossLength int                  `json:"loss_length,omitempty"` // constant length of Dr.GRPO's aggregation; 0 = not said
 	PassID     int64                `json:"credit_id,omitempty"`   // ledger id of the credit pass
+	Shared     string               `json:"shared,omitempty"`      // "once": the advantages of shared tokens hold their shares already
 }
 
 // weights are the clipped token weights w of the row: SERL's on action tokens of a row with a hindsight
@@ -53,19 +54,26 @@ func (p *Pass) weights(r *Row, tokens int) Floats {
 	if r.ContextMask == nil || !*r.ContextMask || len(r.TeacherLogprobs) != tokens || len(r.StudentLogprobs) != tokens {
 		return w
 	}
-	sign := 0.0
-	switch a := *r.BaseAdvantage; {
-	case a > 0:
-		sign = 1
-	case a < 0:
-		sign = -1
-	}
+	sign := signOf(*r.BaseAdvantage)
 	for i := range w {
+		if r.TokenShares != nil && len(r.Advantages) == tokens {
+			sign = signOf(float64(r.Advantages[i])) // a fork inside the response may turn it
+		}
 		if p.Token == credit.TokenRLSD || i < len(r.ActionMask) && r.ActionMask[i] == 1 {
 			w[i] = float32(credit.SERLWeight(sign, float64(r.TeacherLogprobs[i])-float64(r.StudentLogprobs[i]), p.SERL.Clip))
 		}
 	}
 	return w
+}
+
+func signOf(a float64) float64 {
+	switch {
+	case a > 0:
+		return 1
+	case a < 0:
+		return -1
+	}
+	return 0
 }
 
 // ConfigHash is the hash of the parts of a configuration, in order: the run's settings and assets, the

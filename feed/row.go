@@ -42,6 +42,10 @@ type Row struct {
 	Advantages    Floats   `json:"advantages,omitempty"`     // T final token advantages
 	LossWeight    *float64 `json:"loss_weight,omitempty"`    // the batch's loss is Σ_rows of it · Σ_tokens; nil without a loss
 
+	Parent       *int64 `json:"parent,omitempty"`       // episode that this one grew out of; nil for a root
+	SharedTokens int32  `json:"shared_tokens"`          // leading response tokens that an ancestor sampled
+	TokenShares  Floats `json:"token_shares,omitempty"` // T: 1/n where n rows of the group hold the very token; nil where nothing is shared
+
 	RewardParts RewardParts `json:"reward_parts"`
 }
 
@@ -160,8 +164,11 @@ func (r *Row) Oldest() (version int32, ok bool) {
 func NewRow(st *harness.FeedStep, p *Pass) (Row, error) {
 	r := Row{
 		StepID: st.StepID, Group: int32(st.Group), Episode: st.Episode, Sample: int32(st.Sample), Step: int32(st.Index),
-		SequenceID: st.StepID, Task: st.Task.Key(), Stop: string(st.Outcome.Stop),
+		SequenceID: st.StepID, Task: st.Task.Key(), Stop: string(st.Outcome.Stop), SharedTokens: int32(st.Shared),
 		RewardParts: RewardParts{Step: st.Reward, Episode: st.Outcome.Reward, Score: st.Outcome.Score, Won: st.Outcome.Won, Valid: st.Valid},
+	}
+	if st.Fork != nil {
+		r.Parent = &st.Fork.Parent
 	}
 	if p.Sequences == SequenceEpisode {
 		r.SequenceID = st.Episode

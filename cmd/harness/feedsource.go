@@ -11,6 +11,7 @@ import (
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/credit"
+	"github.com/hindsightrl/harness/creditrun"
 	"github.com/hindsightrl/harness/feed"
 	"github.com/hindsightrl/harness/store"
 )
@@ -154,6 +155,9 @@ func (s *ledgerSource) read(ctx context.Context, l harness.Lease) (*feed.Pass, e
 		c := saved.cfg
 		creditConfig = string(pass.Config)
 		p.Credit, p.PassID, p.Estimator, p.Response, p.Token = pass.Key, pass.ID, c.Estimator.Name, c.Response, c.Token
+		if c.Shared == creditrun.SharedOnce {
+			p.Shared = string(c.Shared)
+		}
 		if c.Token != credit.TokenNone && c.Token != "" {
 			p.SERL, p.Update, p.Lambda = &c.SERL, c.Update, c.SERL.LambdaAt(c.Update)
 		}

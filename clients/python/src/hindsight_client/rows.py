@@ -46,6 +46,9 @@ class Row:
     weights: Optional[Floats] = None  # T
     advantages: Optional[Floats] = None  # T
     loss_weight: Optional[float] = None  # the loss of the batch is Σ over rows of it · Σ over tokens
+    parent: Optional[int] = None  # episode that this one grew out of; None for a root
+    shared_tokens: int = 0  # leading response tokens that an ancestor sampled
+    token_shares: Optional[Floats] = None  # T, 1/n where n rows of the group hold the very token
 
     @property
     def tokens(self) -> int:
@@ -63,7 +66,7 @@ class Row:
 
 _INTS = ("prompt_ids", "response_ids", "versions")
 _MASKS = ("response_mask", "action_mask")
-_FLOATS = ("logprobs", "student_logprobs", "teacher_logprobs", "entropies", "weights", "advantages")
+_FLOATS = ("logprobs", "student_logprobs", "teacher_logprobs", "entropies", "weights", "advantages", "token_shares")
 _NAMES = tuple(f.name for f in fields(Row))
 _DTYPES: dict[str, Any] = {
     **dict.fromkeys(_INTS, np.int32),
