@@ -55,29 +55,26 @@ func (e *Env) edit(ctx context.Context, p map[string]string) (string, error) {
 	return text, err
 }
 
-// kindScript says what a path is. $0 is the path.
-const kindScript = `if [ -d "$0" ]; then echo folder; elif [ -f "$0" ]; then echo file; elif [ -e "$0" ]; then echo other; else echo nothing; fi`
+// lookScript says what a path is, and copies the beginning of a file to where it is read from. $0 is the
+// path.
+var lookScript = fmt.Sprintf(`if [ -d "$0" ]; then echo folder
+elif [ -f "$0" ]; then head -c %d -- "$0" > %s && echo file
+elif [ -e "$0" ]; then echo other; else echo nothing; fi`, maxEdited+1, editPath)
 
-func (e *Env) kind(ctx context.Context, name string) (string, error) {
-	out, err := e.exec(ctx, "sh", "-c", kindScript, name)
-	if err != nil {
-		return "", err
-	}
-	if out.problem != "" {
-		return "", wrong("%s", out.problem)
-	}
-	return strings.TrimSpace(out.text), nil
-}
-
-// read returns a text file. It comes through a copy, which a link is followed for.
-func (e *Env) read(ctx context.Context, name string) (string, error) {
-	out, err := e.exec(ctx, "sh", "-c", `head -c `+strconv.Itoa(maxEdited+1)+` -- "$0" > `+editPath, name)
+// look says whether a path is a folder, a file, something other or nothing. contents reads the file.
+func (e *Env) look(ctx context.Context, name string) (kind string, err error) {
+	out, err := e.exec(ctx, "sh", "-c", lookScript, name)
 	switch {
 	case err != nil:
 		return "", err
 	case out.problem != "" || out.code != 0:
 		return "", wrong("The file %s cannot be read: %s", name, strings.TrimSpace(out.problem+" "+out.text))
 	}
+	return strings.TrimSpace(out.text), nil
+}
+
+// contents returns the file that look looked at last.
+func (e *Env) contents(ctx context.Context, name string) (string, error) {
 	content, err := e.box.ReadFile(ctx, editPath, maxEdited)
 	switch {
 	case err == nil:
@@ -92,6 +89,18 @@ func (e *Env) read(ctx context.Context, name string) (string, error) {
 		return "", wrong("The file %s is not text in UTF-8.", name)
 	}
 	return string(content), nil
+}
+
+// read returns the text of a file that is there.
+func (e *Env) read(ctx context.Context, name string) (string, error) {
+	kind, err := e.look(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case kind != "file":
+		return "", wrong("There is no file %s.", name)
+	}
+	return e.contents(ctx, name)
 }
 
 // write puts a text into a file, which is made if it is not there.
@@ -113,7 +122,7 @@ func (e *Env) write(ctx context.Context, name, content string) error {
 }
 
 func (e *Env) view(ctx context.Context, name, lines string) (string, error) {
-	kind, err := e.kind(ctx, name)
+	kind, err := e.look(ctx, name)
 	switch {
 	case err != nil:
 		return "", err
@@ -122,7 +131,7 @@ func (e *Env) view(ctx context.Context, name, lines string) (string, error) {
 	case kind != "file":
 		return "", wrong("There is no file or folder %s.", name)
 	}
-	content, err := e.read(ctx, name)
+	content, err := e.contents(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -138,12 +147,18 @@ func (e *Env) view(ctx context.Context, name, lines string) (string, error) {
 }
 
 func (e *Env) listFolder(ctx context.Context, name string) (string, error) {
-	out, err := e.exec(ctx, "sh", "-c", `find "$0" -maxdepth 2 -not -path '*/.*' | sort`, strings.TrimRight(name, "/")+"/.")
+	out, err := e.exec(ctx, "sh", "-c", `cd -- "$0" && find . -maxdepth 2 -not -path './.*' -not -path './*/.*' | sort`, name)
 	if err != nil {
 		return "", err
 	}
-	text := strings.ReplaceAll(out.text, "/./", "/")
-	return fmt.Sprintf("Here's the files and directories up to 2 levels deep in %s, excluding hidden items:\n%s", name, text), nil
+	top := strings.TrimRight(name, "/")
+	lines := strings.Split(strings.TrimRight(out.problem+out.text, "\n"), "\n")
+	for i, line := range lines {
+		if line == "." || strings.HasPrefix(line, "./") {
+			lines[i] = top + line[1:]
+		}
+	}
+	return fmt.Sprintf("Here's the files and directories up to 2 levels deep in %s, excluding hidden items:\n%s", name, strings.Join(lines, "\n")), nil
 }
 
 // viewRange reads "[10, 40]"; nothing is all, and an end of -1 the last line.
@@ -179,7 +194,7 @@ func (e *Env) create(ctx context.Context, name string, p map[string]string) (str
 	if !given {
 		return "", wrong("The command create needs the parameter file_text.")
 	}
-	kind, err := e.kind(ctx, name)
+	kind, err := e.look(ctx, name)
 	switch {
 	case err != nil:
 		return "", err
@@ -200,7 +215,7 @@ func (e *Env) replace(ctx context.Context, name string, p map[string]string) (st
 	if !given || old == "" {
 		return "", wrong("The command str_replace needs the parameter old_str.")
 	}
-	content, err := e.existing(ctx, name)
+	content, err := e.read(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -239,7 +254,7 @@ func (e *Env) insert(ctx context.Context, name string, p map[string]string) (str
 	if !given || err != nil {
 		return "", wrong("The command insert needs the parameters insert_line, a number, and new_str.")
 	}
-	content, err := e.existing(ctx, name)
+	content, err := e.read(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -255,18 +270,6 @@ func (e *Env) insert(ctx context.Context, name string, p map[string]string) (str
 		head += "\n"
 	}
 	return e.changed(ctx, name, content, head+text+"\n"+strings.Join(lines[after:], ""), after+1, after+1+strings.Count(text, "\n"))
-}
-
-// existing reads a file that is to be changed.
-func (e *Env) existing(ctx context.Context, name string) (string, error) {
-	kind, err := e.kind(ctx, name)
-	switch {
-	case err != nil:
-		return "", err
-	case kind != "file":
-		return "", wrong("There is no file %s.", name)
-	}
-	return e.read(ctx, name)
 }
 
 // changed writes a changed file, remembers what it was, and shows the lines around the change.
