@@ -76,6 +76,9 @@ func TestExec(t *testing.T) {
 
 func TestDefaultsAreStrict(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	e := engine(t)
 	status := "while read k v; do case $k in CapEff:|CapBnd:|NoNewPrivs:) echo $k $v;; esac; done < /proc/self/status; ls /sys/class/net"
 	strict := start(t, e, container.Spec{})
@@ -103,6 +106,9 @@ func others(t *testing.T, c *container.Container) string {
 
 func TestTimeoutsEndEveryProcess(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	tests := map[string]string{
 		"ignores signals":   "trap '' TERM INT HUP; echo on; while :; do sleep 1; done",
 		"sessions":          "echo on; for i in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 4242' & done; sleep 4242",
@@ -152,6 +158,9 @@ func TestCancellationEndsTheCommand(t *testing.T) {
 
 func TestOutputIsCapped(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	c := start(t, engine(t), container.Spec{})
 	cmd := sh("seq 1 100000")
 	cmd.MaxOutput = 100
@@ -236,6 +245,9 @@ func TestReapRemovesDeadRunsOnly(t *testing.T) {
 
 func TestNamesAreTakenOver(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	e := engine(t)
 	name := fmt.Sprintf("hindsight-test-%d", os.Getpid())
 	ghost := start(t, e, container.Spec{Name: name})

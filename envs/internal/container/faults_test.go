@@ -32,6 +32,9 @@ func behind(t *testing.T) (*container.Engine, *containertest.Proxy) {
 
 func TestASlowDaemon(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	e, p := behind(t)
 	c := start(t, e, container.Spec{})
 	p.Delay(100 * time.Millisecond)
@@ -107,6 +110,9 @@ func waitFor(t *testing.T, holds func() bool) {
 // A container's death is noticed though the command's stream says nothing of it.
 func TestADeathBehindADeadStream(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	e, _ := behind(t)
 	c := start(t, e, container.Spec{})
 	ended := make(chan error, 1)

@@ -107,6 +107,9 @@ func TestAKilledRunIsCleanedUpByTheNext(t *testing.T) {
 
 func TestClosingRemovesTheRunsContainersOnly(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	const owner = "test-closing"
 	dir := t.TempDir()
 	first := containertest.Open(t, container.Config{Owner: owner, LockDir: dir})
@@ -197,6 +200,9 @@ func TestAPoolOfContainersThatCannotStart(t *testing.T) {
 
 func TestDisk(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many containers: test without -short")
+	}
 	e := containertest.Open(t, container.Config{DiskCheck: 50 * time.Millisecond})
 	c := start(t, e, container.Spec{Limits: container.Limits{Disk: 20 << 20}})
 	if res := run(t, c, sh("dd if=/dev/zero of=/tmp/one bs=1M count=100; rm /tmp/one; exit 7")); res.ExitCode != 7 || res.DiskFull {

@@ -77,6 +77,9 @@ func repository(tb testing.TB) []containertest.File {
 // daemon opens an evaluator over a daemon, and an image of the repository.
 func daemon(tb testing.TB, c eval.Config, config container.Config) (*eval.Evaluator, string) {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("evaluates in containers: test without -short")
+	}
 	engine := containertest.Open(tb, config)
 	image := containertest.Image(tb, engine, repository(tb)...)
 	e, err := eval.WithEngine(engine, c)
@@ -165,6 +168,9 @@ func TestABatchInContainers(t *testing.T) {
 // A daemon that goes away in the middle is no verdict, and the next run makes up for it.
 func TestADaemonThatGoesAway(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("evaluates in containers: test without -short")
+	}
 	direct := containertest.Open(t, container.Config{})
 	image := containertest.Image(t, direct, repository(t)...)
 	proxy := containertest.NewProxy(t)

@@ -17,6 +17,7 @@ import (
 	"github.com/docker/docker/client"
 
 	own "github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/envs/internal/container/containertest"
 	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/envs/swebench/eval"
 )
@@ -97,38 +98,65 @@ func sizeOf(t *testing.T, root string) (n int64) {
 	return n
 }
 
+func over(t *testing.T, engine *own.Engine, c eval.Config) *eval.Evaluator {
+	t.Helper()
+	e, err := eval.WithEngine(engine, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// soakBatch is n evaluations of the patches in turn.
+func soakBatch(t *testing.T, image, root string, patches []string, n int) eval.Batch {
+	t.Helper()
+	b := eval.Batch{Root: root, Workers: 4}
+	var ids []string
+	for i := range n {
+		ids = append(ids, fmt.Sprintf("a__b-%d", i))
+		b.Predictions = append(b.Predictions, swebench.Prediction{InstanceID: ids[i], Model: "soak", Patch: patches[i%len(patches)]})
+	}
+	b.Data = dataset(t, image, nil, ids...)
+	return b
+}
+
 // Five hundred evaluations, of every kind of patch, leave no memory, goroutines, file descriptors,
 // containers or disk behind.
 func TestSoak(t *testing.T) {
 	const owner = "test-soak"
 	c := config()
-	c.Warm, c.Timeout, c.MaxLog = 4, 2*time.Second, 1<<20
-	e, image := daemon(t, c, own.Config{Owner: owner})
+	c.Warm, c.MaxLog = 4, 1<<20
+	engine := containertest.Open(t, own.Config{Owner: owner})
+	image := containertest.Image(t, engine, repository(t)...)
+	patient, hasty := over(t, engine, c), c
+	hasty.Timeout = 2 * time.Second
+	cut := over(t, engine, hasty)
 	api, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer api.Close()
-	patches := []string{goldPatch, mode("other"), goldPatch, "nonsense\n", mode("suicide"), goldPatch, mode("sleep"), goldPatch, mode("flood"), ""}
+	ends := []string{goldPatch, mode("other"), goldPatch, "nonsense\n", mode("suicide"), goldPatch, goldPatch, ""}
+	never := []string{mode("sleep"), mode("flood")}
 	const round = 50
-	var ids []string
-	for i := range round {
-		ids = append(ids, fmt.Sprintf("a__b-%d", i))
-	}
-	data := dataset(t, image, nil, ids...)
-	b := eval.Batch{Data: data, Root: t.TempDir(), Workers: 4}
-	for i, id := range ids {
-		b.Predictions = append(b.Predictions, swebench.Prediction{InstanceID: id, Model: "soak", Patch: patches[i%len(patches)]})
-	}
+	root := t.TempDir()
+	good, bad := soakBatch(t, image, root, ends, round*4/5), soakBatch(t, image, root, never, round/5)
 	var first, last usage
 	began := time.Now()
 	for done := 0; done < soakRuns(); done += round {
-		b.RunID = fmt.Sprintf("run-%d", done)
-		sum := evaluate(t, e, b)
-		if sum.Resolved() != 4*round/len(patches) || sum.Count(eval.Infrastructure) != 0 || sum.Count(eval.TimedOut) != 2*round/len(patches) {
-			t.Fatalf("after %d: %+v", done, sum)
+		good.RunID, bad.RunID = fmt.Sprintf("good-%d", done), fmt.Sprintf("bad-%d", done)
+		if sum := evaluate(t, patient, good); sum.Resolved() != round*2/5 || sum.Count(eval.Infrastructure) != 0 {
+			t.Fatalf("after %d: %v", done, sum.Models[0].Counts)
 		}
-		last = measure(t, api, owner, b.Root)
+		if sum := evaluate(t, cut, bad); sum.Count(eval.TimedOut) != round/5 {
+			t.Fatalf("after %d: %v", done, sum.Models[0].Counts)
+		}
+		last = measure(t, api, owner, root)
 		if done == 0 {
 			first = last
 		}
@@ -137,7 +165,7 @@ func TestSoak(t *testing.T) {
 			float64(last.disk-first.disk)/1e6)
 	}
 	// Some slack for what the runtime and idle connections keep; none for containers.
-	if last.heap > first.heap+8<<20 || last.goroutines > first.goroutines+10 || last.files > first.files+10 || last.containers > c.Warm {
+	if last.heap > first.heap+8<<20 || last.goroutines > first.goroutines+10 || last.files > first.files+10 || last.containers > 2*c.Warm {
 		t.Errorf("grew from %+v to %+v", first, last)
 	}
 }
