@@ -47,7 +47,7 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 	}
 	image, err := e.suite.boxes.Find(ctx, names)
 	if err != nil {
-		return harness.Observation{}, e.imageFailure(in, err)
+		return harness.Observation{}, imageFailure(in, names, err)
 	}
 	b, err := e.suite.boxes.start(ctx, e.suite.cfg.spec(in, image))
 	if err != nil {
@@ -60,22 +60,22 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 	return e.observe(fmt.Sprintf("The repository %s is in %s, at the commit that the issue was reported for.", in.Repo, WorkDir)), nil
 }
 
-// imageFailure says what to do about an image that is not there.
-func (e *Env) imageFailure(in *Instance, err error) error {
-	if !errors.Is(err, ErrNoImage) {
-		return err
-	}
-	return errext.WithHint(fmt.Errorf("instance %s: %w", in.ID, err), imageHint(in))
-}
-
 // EmbeddedImages begins the names of images that this project builds itself.
 const EmbeddedImages = "hindsight/swebench."
 
-func imageHint(in *Instance) string {
-	if strings.HasPrefix(in.Image, EmbeddedImages) {
+// imageFailure says what to do about an image that is not there.
+func imageFailure(in *Instance, names []string, err error) error {
+	if !errors.Is(err, ErrNoImage) {
+		return err
+	}
+	return errext.WithHint(fmt.Errorf("instance %s: %w", in.ID, err), imageHint(names))
+}
+
+func imageHint(names []string) string {
+	if strings.HasPrefix(names[0], EmbeddedImages) {
 		return "build it: harness swebench images"
 	}
-	return "docker pull " + in.Image + ", or say where images are with --image-namespace and --image-tag"
+	return "docker pull " + names[0] + ", or say where images are with --image-namespace and --image-tag"
 }
 
 // Step takes one action; see Interface for their forms. Whatever an agent says is answered; only a

@@ -63,7 +63,7 @@ func TestToolsInAContainer(t *testing.T) {
 		{edit("command", "undo_edit", "path", "/testbed/new dir/a.txt"), "Last edit to /testbed/new dir/a.txt undone successfully."},
 		{edit("command", "undo_edit", "path", "/testbed/README.md"), "No edit of /testbed/README.md is remembered."},
 		{call("execute_bash", "cmd", "cat 'new dir/a.txt'; git status --short"), "1\ntwo\ntwo\n"},
-		{call("execute_bash", "cmd", "ln -s ../shiftplan/clock.py link.py && chmod 755 shiftplan/clock.py; printf 'a\\xff' > bytes; head -c 5000000 /dev/zero > big; echo " + long + " > long; mkdir -p shut; mkfifo pipe"), "Exit code: 0"},
+		{call("execute_bash", "cmd", "ln -s ../shiftplan/clock.py link.py && chmod 755 shiftplan/clock.py; printf 'a\\xff' > bytes; head -c 5000000 /dev/zero > big; echo "+long+" > long; mkdir -p shut; mkfifo pipe"), "Exit code: 0"},
 		{edit("command", "view", "path", "/testbed/bytes"), "The file /testbed/bytes is not text in UTF-8."},
 		{edit("command", "view", "path", "/testbed/big"), "The file /testbed/big has more than 4194304 bytes."},
 		{edit("command", "view", "path", "/testbed/long"), "xxx[line cut]"},
