@@ -42,6 +42,8 @@ type Request struct {
 type Usage struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
+	// CachedTokens are the prompt tokens that the server had in its prefix cache; 0 where it does not say.
+	CachedTokens int `json:"cached_tokens,omitempty"`
 }
 
 // TokenLogprob is one alternative at one position; Logprob in nats.

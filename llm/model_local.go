@@ -50,8 +50,14 @@ func (l *Local) Identity(context.Context) (Identity, error) {
 	}, nil
 }
 
-// Stats reports what this client did so far.
-func (l *Local) Stats() Stats { return l.meter.snapshot(l.now()) }
+// Stats reports what this client did so far. Tokens that lay in a cache are all those of the model.
+func (l *Local) Stats() Stats {
+	s := l.meter.snapshot(l.now())
+	if c, ok := l.m.(interface{ CachedTokens() int64 }); ok {
+		s.CachedTokens = c.CachedTokens()
+	}
+	return s
+}
 
 // timed runs one call between two looks at the clock.
 func (l *Local) timed(f func() error) (time.Duration, error) {

@@ -98,6 +98,7 @@ func (s *session) chatText(ctx context.Context, req Request, id Identity) (Gener
 		s.warnOnce("the server's reasoning parser takes thoughts out of the response; they are not recorded")
 	}
 	s.meter.tokens(smp.usage.PromptTokens, smp.usage.CompletionTokens, 0)
+	s.meter.cached(smp.usage.CachedTokens)
 	return Generation{Text: smp.text, Finish: smp.finish, Usage: smp.usage, Latency: out.latency}, nil
 }
 

@@ -55,7 +55,7 @@ type sample struct {
 	truncated bool // the server cut the prompt
 }
 
-func newSample() sample { return sample{usage: Usage{-1, -1}} }
+func newSample() sample { return sample{usage: Usage{PromptTokens: -1, CompletionTokens: -1}} }
 
 // tokenIDString reads "token_id:N" and plain "N".
 func tokenIDString(s []byte) (int32, bool) {
@@ -171,7 +171,7 @@ func (r *jsonReader) versionSpans() []versionSpan {
 	return spans
 }
 
-// usage reads {prompt_tokens, completion_tokens}.
+// usage reads {prompt_tokens, completion_tokens, prompt_tokens_details: {cached_tokens}}.
 func (r *jsonReader) usage(u *Usage) {
 	r.object(func(key []byte) {
 		switch string(key) {
@@ -179,6 +179,15 @@ func (r *jsonReader) usage(u *Usage) {
 			u.PromptTokens = r.int()
 		case "completion_tokens":
 			u.CompletionTokens = r.int()
+		case "prompt_tokens_details":
+			if r.null() {
+				return
+			}
+			r.object(func(key []byte) {
+				if string(key) == "cached_tokens" && !r.null() {
+					u.CachedTokens = r.int()
+				}
+			})
 		}
 	})
 }
@@ -226,5 +235,6 @@ func (s *session) generation(smp *sample, req Request, id Identity, out outcome)
 		g.Top = smp.top
 	}
 	s.meter.tokens(smp.usage.PromptTokens, len(smp.ids), 0)
+	s.meter.cached(smp.usage.CachedTokens)
 	return g, nil
 }

@@ -56,6 +56,8 @@ func parseSGLang(b []byte, s *sample) error {
 					s.usage.PromptTokens = r.int()
 				case "completion_tokens":
 					s.usage.CompletionTokens = r.int()
+				case "cached_tokens":
+					s.usage.CachedTokens = r.int()
 				case "weight_version":
 					s.label = r.label()
 				case "weight_versions":

@@ -15,6 +15,7 @@ type Stats struct {
 	InFlight         int           `json:"in_flight"`
 	MaxInFlight      int           `json:"max_in_flight"`
 	PromptTokens     int64         `json:"prompt_tokens"`     // read by the server, as far as known
+	CachedTokens     int64         `json:"cached_tokens"`     // of these, those that lay in the server's prefix cache, as far as it says
 	CompletionTokens int64         `json:"completion_tokens"` // sampled
 	ScoredTokens     int64         `json:"scored_tokens"`
 	P50              time.Duration `json:"p50_ns"` // latency of the last 1,024 successful calls
@@ -100,6 +101,13 @@ func (m *meter) tokens(prompt, completion, scored int) {
 	m.stats.PromptTokens += int64(max(prompt, 0))
 	m.stats.CompletionTokens += int64(max(completion, 0))
 	m.stats.ScoredTokens += int64(max(scored, 0))
+}
+
+// cached adds prompt tokens that lay in a prefix cache.
+func (m *meter) cached(tokens int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stats.CachedTokens += int64(max(tokens, 0))
 }
 
 func (m *meter) snapshot(now time.Time) Stats {

@@ -120,6 +120,9 @@ func (c *rolloutCommand) remarks(s runSummary) {
 	if m := s.Model; m != nil {
 		fmt.Fprintf(c.g.stderr, "model: %s, %d failed, %d requests sent again; latency median %s, 95%% %s, slowest %s; up to %d at once, %.0f tokens/s\n",
 			plural(int(m.Calls), "call"), m.Failures, m.Retries, short(m.P50), short(m.P95), short(m.Max), m.MaxInFlight, m.TokensPerSecond())
+		if m.CachedTokens > 0 {
+			fmt.Fprintf(c.g.stderr, "prefix cache: %s of the prompts' %d were not computed again\n", plural(int(m.CachedTokens), "token"), m.PromptTokens)
+		}
 	}
 	if n := failedForGood(s); n > 0 {
 		fmt.Fprintf(c.g.stderr, "try %s again:  harness rollout --db %s --resume %s --retry-failed\n", plural(n, "failed episode"), c.db, s.Run.Name)

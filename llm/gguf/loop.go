@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrClosed is what requests get that are under way when their model is closed.
@@ -49,6 +50,7 @@ type loop struct {
 	mu     sync.Mutex
 	queue  []*task
 	closed bool
+	reused atomic.Int64  // prompt tokens that lay in a slot's cache already
 	wake   chan struct{} // something changed; capacity 1
 	ended  chan struct{}
 }
@@ -178,6 +180,7 @@ func (l *loop) freeSlot(t *task) *slot {
 func (l *loop) prepare(s *slot) {
 	keep := min(common(s.cached, s.task.tokens), s.task.outFrom)
 	if keep == len(s.cached) && keep > 0 {
+		l.reused.Add(int64(keep))
 		return
 	}
 	if keep == 0 || !l.b.Forget(s.seq, keep) {
@@ -185,6 +188,7 @@ func (l *loop) prepare(s *slot) {
 		l.b.Forget(s.seq, 0)
 	}
 	s.cached = s.cached[:keep]
+	l.reused.Add(int64(keep))
 }
 
 func common(a, b []int32) int {

@@ -205,6 +205,9 @@ func TestLoopReusesAPrefix(t *testing.T) {
 		if got := after - before; got > tc.want {
 			t.Errorf("partial %v: the second request decoded %d rows, want at most %d", tc.partial, got, tc.want)
 		}
+		if want := map[bool]int64{true: 6, false: 0}[tc.partial]; m.CachedTokens() != want {
+			t.Errorf("partial %v: %d prompt tokens lay in a cache, want %d", tc.partial, m.CachedTokens(), want)
+		}
 	}
 }
 

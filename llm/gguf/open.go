@@ -133,6 +133,10 @@ func digest(ctx context.Context, path string) (string, error) {
 // Info describes the model.
 func (m *Model) Info() llm.ModelInfo { return m.info }
 
+// CachedTokens is the number of prompt tokens, over all calls so far, that were not computed because a
+// sequence's cache held them: what siblings of a tree share, and conversations that go on.
+func (m *Model) CachedTokens() int64 { return m.loop.reused.Load() }
+
 // Close ends what is under way with ErrClosed and frees the model. Closing twice is fine.
 func (m *Model) Close() error {
 	m.loop.close()
