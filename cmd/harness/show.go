@@ -18,6 +18,7 @@ type showCommand struct {
 	asJSON  bool
 	prompts bool
 	tokens  bool
+	tree    bool
 	step    int
 	attempt int
 }
@@ -30,6 +31,7 @@ func newShow(g *globals) *cobra.Command {
 		Example: `  harness show 17
   harness show 17 --step 3 --prompts
   harness show 17 --step 3 --tokens
+  harness show 17 --tree
   harness show 17 --json`,
 		GroupID: "look",
 		Args:    cobra.ExactArgs(1),
@@ -39,6 +41,7 @@ func newShow(g *globals) *cobra.Command {
 	cmd.Flags().BoolVar(&c.asJSON, "json", false, "print JSON: every field, byte for byte")
 	cmd.Flags().BoolVar(&c.prompts, "prompts", false, "print each step's prompt too")
 	cmd.Flags().BoolVar(&c.tokens, "tokens", false, "print each response token: id, log-probability, entropy, and whether it is part of the action")
+	cmd.Flags().BoolVar(&c.tree, "tree", false, "draw the tree that the episode belongs to: where it forks, how uncertain the policy was there, how each leaf ended")
 	cmd.Flags().IntVar(&c.step, "step", -1, "only this step (0-based)")
 	cmd.Flags().IntVar(&c.attempt, "attempt", 0, "a certain attempt (1-based; default: the one that counts)")
 	return cmd
@@ -52,6 +55,16 @@ type transcript struct {
 }
 
 func (c *showCommand) run(ctx context.Context, db *store.Store, id int64) error {
+	if c.tree {
+		d, err := drawTree(ctx, db, id)
+		switch {
+		case err != nil:
+			return err
+		case c.asJSON:
+			return writeJSON(c.g.stdout, d)
+		}
+		return d.write(c.g.stdout)
+	}
 	t, err := c.read(ctx, db, id)
 	if err != nil {
 		return err
@@ -119,6 +132,9 @@ func pickAttempt(t transcript, number int) (int64, error) {
 func (c *showCommand) head(t transcript) {
 	fmt.Fprintf(c.g.stdout, "episode %d   group %d, sample %d   %s\n", t.ID, t.Group, t.Sample, t.Task.Type)
 	fmt.Fprintf(c.g.stdout, "task    %s\n", t.Task.Key())
+	if f := t.Fork; f != nil {
+		fmt.Fprintf(c.g.stdout, "leaf    of episode %d, from step %d, token %d on\n", f.Parent, f.Step, f.Token)
+	}
 }
 
 func (c *showCommand) print(s harness.Step) error {
@@ -126,6 +142,12 @@ func (c *showCommand) print(s harness.Step) error {
 	mark := ""
 	if !s.Valid {
 		mark = "   (invalid response)"
+	}
+	switch {
+	case s.Shared:
+		mark += "   (shared)"
+	case s.SharedTokens > 0:
+		mark += fmt.Sprintf("   (its first %s shared)", plural(s.SharedTokens, "token"))
 	}
 	fmt.Fprintf(w, "\n── step %d%s\n", s.Index, mark)
 	if c.prompts {
