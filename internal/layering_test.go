@@ -54,6 +54,7 @@ var layers = []layer{
 		folder: "envs/internal", own: []string{".", "internal"},
 		others: []string{"golang.org/x/sync", "github.com/docker/docker", "github.com/containerd/errdefs", "github.com/gorilla/websocket"},
 	},
+	{folder: "envs/originaltest", own: []string{".", "internal", "envs/internal"}},
 	{folder: "envs/envdiff", own: []string{".", "internal"}},
 	{folder: "envs/envtest", own: []string{".", "internal"}, others: []string{"github.com/google/go-cmp"}},
 	{
