@@ -33,6 +33,9 @@ func New(ctx context.Context, native *alfworld.Suite, cfg Config) (*Suite, error
 	return &Suite{native: native, bridge: b}, nil
 }
 
+// With plays another native suite's tasks in the same original. Only the suite that New made is closed.
+func (s *Suite) With(native *alfworld.Suite) *Suite { return &Suite{native: native, bridge: s.bridge} }
+
 // Name is "alfworld".
 func (s *Suite) Name() string { return s.native.Name() }
 

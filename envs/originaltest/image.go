@@ -1,6 +1,6 @@
-// Package bridgetest makes the images of original environments for tests, by the repository's recipes,
+// Package originaltest makes the images of original environments for tests, by the repository's recipes,
 // where no registry is reachable: on a Debian that mmdebstrap makes in place of a registry's base image.
-package bridgetest
+package originaltest
 
 import (
 	"archive/tar"
@@ -149,7 +149,7 @@ func makeBase(ctx context.Context, e *container.Engine, cache string) (string, e
 // recipes finds the repository's folder of recipes.
 func recipes() (string, error) {
 	_, here, _, ok := runtime.Caller(0)
-	docker := filepath.Join(filepath.Dir(here), "../../../../docker")
+	docker := filepath.Join(filepath.Dir(here), "../../docker")
 	if _, err := os.Stat(docker); !ok || err != nil {
 		return "", fmt.Errorf("find the recipes: %w", err)
 	}
