@@ -103,6 +103,7 @@ func (c *modelServe) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	info := model.Info()
 	handler, err := serve.New(model, serve.Config{
 		APIKey: key, Now: c.g.now, Log: c.g.log,
 		Reload: func(ctx context.Context, path string) (llm.Model, error) {
@@ -113,12 +114,12 @@ func (c *modelServe) run(cmd *cobra.Command) error {
 	if err != nil {
 		return errors.Join(err, closeModel())
 	}
+	closeModel = handler.Close // a trainer may have replaced the model by then
 	listener, err := (&net.ListenConfig{}).Listen(c.st.soft, "tcp", c.listen)
 	if err != nil {
 		err = errext.WithHint(fmt.Errorf("listen: %w", err), "choose another --listen address")
 		return errors.Join(err, closeModel())
 	}
-	info := model.Info()
 	fmt.Fprintf(c.g.stderr, "serving %s (%s, %d tokens of context) on http://%s; stop with Ctrl-C\n", info.Name, info.Engine, info.ContextLength, listener.Addr())
 	err = c.serve(listener, handler)
 	return errors.Join(err, closeModel())

@@ -70,10 +70,14 @@ func (s *Server) startUpdate(w http.ResponseWriter, _ *http.Request) error {
 	return s.say(w, "message", "Weight update started")
 }
 
-// updateWeights opens the file that update_info names and serves it from then on.
+// updateWeights opens the file that update_info names and serves it from then on. A weight_version beside
+// update_info labels the new weights from their first token on; without one the label changes when
+// /finish_weight_update or /update_weight_version says so, until when a server that is not paused gives the
+// new weights' tokens the old label. vLLM, which ignores keys that it does not know, has the latter alone.
 func (s *Server) updateWeights(w http.ResponseWriter, r *http.Request) error {
 	var req struct {
-		Info map[string]any `json:"update_info"`
+		Info    map[string]any `json:"update_info"`
+		Version label          `json:"weight_version"`
 	}
 	if err := read(r, &req); err != nil {
 		return err
@@ -92,7 +96,7 @@ func (s *Server) updateWeights(w http.ResponseWriter, r *http.Request) error {
 	}
 	// The swap goes on when the trainer hangs up: half a swap helps nobody.
 	ctx := context.WithoutCancel(r.Context())
-	err := s.weights.swap(ctx, func(ctx context.Context) (llm.Model, error) {
+	err := s.weights.swap(ctx, string(req.Version), func(ctx context.Context) (llm.Model, error) {
 		m, err := s.cfg.Reload(ctx, path)
 		if err != nil {
 			return nil, bad("update_info", "load %q: %v", path, err)

@@ -125,6 +125,9 @@ func (s *Server) noRoute(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, notFound("there is no %s", r.URL.Path))
 }
 
+// Close closes the model that is served in the end: the first one, or what a trainer put in its place.
+func (s *Server) Close() error { return s.weights.close() }
+
 // newID returns the id of a reply.
 func (s *Server) newID(prefix string) string {
 	if s.cfg.NewID != nil {

@@ -190,9 +190,10 @@ func (w *weights) state() (version string, paused bool, info llm.ModelInfo) {
 	return w.version, w.paused, w.model.Info()
 }
 
-// swap opens a model and puts it in the place of the present one. Requests under way leave the old
-// one at their next token and go on with the new one. If anything fails, the old one stays.
-func (w *weights) swap(ctx context.Context, open func(context.Context) (llm.Model, error)) error {
+// swap opens a model and puts it in the place of the present one, under the given label; "" leaves the
+// label as it is. Requests under way leave the old one at their next token and go on with the new one. If
+// anything fails, the old one stays.
+func (w *weights) swap(ctx context.Context, version string, open func(context.Context) (llm.Model, error)) error {
 	w.updating.Lock()
 	defer w.updating.Unlock()
 	next, err := open(ctx)
@@ -216,6 +217,9 @@ func (w *weights) swap(ctx context.Context, open func(context.Context) (llm.Mode
 	old := w.model
 	if err == nil {
 		w.model = next
+		if version != "" {
+			w.version = version
+		}
 	}
 	w.swapping = false
 	w.change()
@@ -227,6 +231,13 @@ func (w *weights) swap(ctx context.Context, open func(context.Context) (llm.Mode
 		return fmt.Errorf("close the replaced model: %w", err)
 	}
 	return nil
+}
+
+// close closes the model that is served, if it can be closed.
+func (w *weights) close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return closeModel(w.model)
 }
 
 func closeModel(m llm.Model) error {

@@ -31,7 +31,7 @@ func TestGateHonoursItsCallers(t *testing.T) {
 	if err := w.pause(ctx, "wait"); !errors.Is(err, gone) {
 		t.Errorf("a pause that is given up: %v", err)
 	}
-	if err := w.swap(ctx, func(context.Context) (llm.Model, error) { return &fake{}, nil }); !errors.Is(err, gone) {
+	if err := w.swap(ctx, "", func(context.Context) (llm.Model, error) { return &fake{}, nil }); !errors.Is(err, gone) {
 		t.Errorf("a swap that is given up: %v", err)
 	}
 	l.leave()
@@ -94,7 +94,7 @@ func TestGateUnderRandomTraffic(t *testing.T) {
 				t.Error(err)
 			}
 			if r.Intn(2) == 0 {
-				if err := w.swap(t.Context(), func(context.Context) (llm.Model, error) { return &fake{name: fmt.Sprint(i)}, nil }); err != nil {
+				if err := w.swap(t.Context(), "", func(context.Context) (llm.Model, error) { return &fake{name: fmt.Sprint(i)}, nil }); err != nil {
 					t.Error(err)
 				}
 			}
