@@ -29,7 +29,7 @@ measured on that model; docs/credit.md defines every quantity.`,
   harness analyse entropy --run nightly`,
 		GroupID: "prove",
 	}
-	cmd.AddCommand(newAnalyseCorrelation(g), newAnalyseMasking(g), newAnalyseEntropy(g))
+	cmd.AddCommand(newAnalyseCorrelation(g), newAnalyseMasking(g), newAnalyseEntropy(g), newAnalyseTrees(g))
 	return cmd
 }
 
