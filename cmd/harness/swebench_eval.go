@@ -39,6 +39,8 @@ type evalCommand struct {
 	disk      float64
 	processes int64
 	assets    string
+	forget    bool
+	room      float64
 	asJSON    bool
 	quiet     bool
 }
@@ -88,6 +90,8 @@ that: --relax official does too, for verdicts that are to be compared.`,
 	f.Float64Var(&c.disk, "disk-gb", 0, "what a container may write, in GiB (default 10)")
 	f.Int64Var(&c.processes, "processes", 0, "processes of a container (default 1024)")
 	f.StringVar(&c.assets, "assets", "", "folder with the binary files that some rows only name: INSTANCE/PATH")
+	f.BoolVar(&c.forget, "remove-images", false, "remove images that had to be pulled when their last patch is evaluated")
+	f.Float64Var(&c.room, "min-free-gb", 8, "pull no image while less is free on the daemon's disk, in GiB")
 	f.BoolVar(&c.asJSON, "json", false, "print the summary as JSON")
 	f.BoolVar(&c.quiet, "quiet", false, "no progress")
 	configurable(g, cmd)
@@ -107,7 +111,7 @@ func (c *evalCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	b.Root, b.RunID, b.Workers, b.Repeats = c.out, c.runID, c.workers, c.repeats
+	b.Root, b.RunID, b.Workers, b.Repeats, b.Forget = c.out, c.runID, c.workers, c.repeats, c.forget
 	if b.RunID == "" {
 		b.RunID = c.source.name
 	}
@@ -135,8 +139,8 @@ func (c *evalCommand) validate() (testlog.Release, error) {
 		return "", fmt.Errorf("--repeats %d: want at least 1", c.repeats)
 	case c.retries < 0 || c.maxLog < 1 || c.timeout <= 0:
 		return "", errors.New("--retries cannot be negative; --max-log-mb and --timeout must be positive")
-	case c.memory < 0 || c.cpus < 0 || c.disk < 0 || c.processes < 0:
-		return "", errors.New("--memory-gb, --cpus, --disk-gb and --processes cannot be negative")
+	case c.memory < 0 || c.cpus < 0 || c.disk < 0 || c.processes < 0 || c.room < 0:
+		return "", errors.New("--memory-gb, --cpus, --disk-gb, --processes and --min-free-gb cannot be negative")
 	}
 	if err := c.source.validate(); err != nil {
 		return "", err
@@ -158,6 +162,9 @@ func (c *evalCommand) config(release testlog.Release) eval.Config {
 		Limits: swebench.Limits{
 			Processes: c.processes, Memory: int64(c.memory * (1 << 30)), CPUs: c.cpus, Disk: int64(c.disk * (1 << 30)),
 		},
+	}
+	if config.PullRoom = int64(c.room * (1 << 30)); config.PullRoom == 0 {
+		config.PullRoom = -1 // 0 is its default
 	}
 	if c.retries == 0 {
 		config.Retries = -1 // 0 is its default

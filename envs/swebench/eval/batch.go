@@ -25,6 +25,9 @@ type Batch struct {
 	Split       string
 	Workers     int // evaluations at a time; 0 is 4
 	Repeats     int // runs of each patch's tests; 0 is 1
+	// Forget removes images that had to be pulled when their last patch is evaluated: hundreds of them
+	// take terabytes.
+	Forget bool
 	// Progress is called after each evaluation, one call at a time. nil is nobody.
 	Progress func(done, total int, o Outcome)
 }
@@ -88,7 +91,10 @@ func (e *Evaluator) Run(soft, hard context.Context, b Batch) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &batchRun{e: e, b: b, jobs: jobs, outcomes: make([]*Outcome, len(jobs))}
+	r := &batchRun{e: e, b: b, jobs: jobs, outcomes: make([]*Outcome, len(jobs)), users: map[string]int{}}
+	for _, j := range jobs {
+		r.users[j.in.ID]++
+	}
 	runErr := r.work(soft, hard)
 	sum, err := r.summary(dir)
 	if err == nil && sum.Open == 0 { // officially what was not evaluated is an error, and this is none
@@ -137,7 +143,8 @@ type batchRun struct {
 	mu       sync.Mutex
 	outcomes []*Outcome // by job; nil has not been evaluated
 	done     int
-	left     []string // containers that could not be removed
+	users    map[string]int // evaluations that are still to come, by instance
+	left     swebench.Leftovers
 }
 
 func (r *batchRun) work(soft, hard context.Context) error {
@@ -178,7 +185,7 @@ func (r *batchRun) one(ctx context.Context, i int) error {
 		t, err := r.e.run(ctx, j)
 		if t != nil && t.left != "" {
 			r.mu.Lock()
-			r.left = append(r.left, t.left)
+			r.left.Containers = append(r.left.Containers, t.left)
 			r.mu.Unlock()
 		}
 		if err != nil {
@@ -191,7 +198,16 @@ func (r *batchRun) one(ctx context.Context, i int) error {
 		}
 	}
 	r.mu.Lock()
+	r.users[j.in.ID]--
+	last := r.users[j.in.ID] == 0
+	r.mu.Unlock()
+	var kept []string
+	if last && r.b.Forget {
+		kept = r.e.forget(ctx, j)
+	}
+	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.left.Images = append(r.left.Images, kept...)
 	r.outcomes[i] = &o
 	r.done++
 	if r.b.Progress != nil {

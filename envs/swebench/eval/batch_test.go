@@ -324,3 +324,30 @@ func TestBatchesThatCannotBe(t *testing.T) {
 		t.Errorf("a run in use: %v", err)
 	}
 }
+
+func TestImagesThatWerePulledAreForgotten(t *testing.T) {
+	t.Parallel()
+	fakes := &boxes{ids: map[string]string{}}
+	b := batch(t, prediction("a__b-1", goldPatch))
+	b.Repeats, b.Forget = 3, true
+	evaluate(t, evaluator(t, fakes, config()), b)
+	if diff := cmp.Diff([]string{"i:1"}, fakes.forgotten); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	here := &boxes{}
+	b.Root = t.TempDir()
+	if evaluate(t, evaluator(t, here, config()), b); len(here.forgotten) != 0 {
+		t.Errorf("what was here before was removed: %q", here.forgotten)
+	}
+	stuck := &boxes{ids: map[string]string{}, forget: errBroken}
+	b.Root = t.TempDir()
+	sum := evaluate(t, evaluator(t, stuck, config()), b)
+	if got := read(t, sum.Models[0].Report); !strings.Contains(got, "\"unremoved_images\": [\n        \"i:1\"\n    ]") {
+		t.Errorf("run report: %s", got)
+	}
+	older := config()
+	older.Release = "4.1.0"
+	if sum := evaluate(t, evaluator(t, &boxes{}, older), b); strings.Contains(read(t, sum.Models[0].Report), "unremoved_images") {
+		t.Error("4.1.0 lists what is left")
+	}
+}

@@ -17,6 +17,8 @@ type Boxes interface {
 	Warm(spec container.Spec)
 	// Take returns a fresh container, which the caller removes.
 	Take(ctx context.Context, spec container.Spec) (Box, error)
+	// RemoveImage removes an image's name; that it is not here is no error.
+	RemoveImage(ctx context.Context, name string) error
 	// Close removes what was started ahead.
 	Close() error
 }

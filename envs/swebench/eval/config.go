@@ -30,6 +30,7 @@ type Config struct {
 	Limits       container.Limits     // of each container
 	Relax        []string             // limits that are given up, by name: see container.ParseRelax
 	Warm         int                  // containers that are started ahead; 0 is none
+	PullRoom     int64                // bytes that must be free on the daemon's disk to pull an image; 0 is 8 GiB, below 0 asks for none
 
 	// Asset returns a binary file that an instance's tests need and its row only names. nil has none.
 	Asset func(ctx context.Context, in *swebench.Instance, a swebench.Asset) ([]byte, error)

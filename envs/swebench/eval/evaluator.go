@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/internal/container"
 	"github.com/hindsightrl/harness/envs/swebench"
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // Evaluator evaluates patches. It is safe for concurrent use.
@@ -16,6 +19,7 @@ type Evaluator struct {
 	boxes  Boxes
 	config Config
 	relax  container.Relax
+	pulled sync.Map // names of images that were not here before
 }
 
 // Open connects to the daemon and removes what evaluations that died left there. The error wraps
@@ -25,7 +29,9 @@ func Open(ctx context.Context, config Config) (*Evaluator, error) {
 		return nil, err
 	}
 	config = config.withDefaults()
-	engine, err := container.Open(ctx, container.Config{Host: config.Host, Owner: config.Owner, Run: config.Name, Log: config.Log})
+	engine, err := container.Open(ctx, container.Config{
+		Host: config.Host, Owner: config.Owner, Run: config.Name, PullRoom: config.PullRoom, Log: config.Log,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +165,42 @@ func (e *Evaluator) spec(j *job, image string) container.Spec {
 		Image: image, Prefix: swebench.ContainerName(j.in.ID, e.config.Name), WorkDir: swebench.WorkDir,
 		Limits: e.config.Limits, Relax: e.relax,
 	}
+}
+
+// find returns the image of a job, and notes whether it had to be pulled.
+func (e *Evaluator) find(ctx context.Context, j *job) (name, id string, err error) {
+	here := false
+	for _, name := range j.images {
+		if id, err = e.boxes.ImageID(ctx, name); err != nil {
+			return "", "", err
+		}
+		here = here || id != ""
+	}
+	if name, err = e.boxes.Find(ctx, j.images); err != nil {
+		if errors.Is(err, container.ErrNoImage) && strings.HasPrefix(j.in.Image, swebench.EmbeddedImages) {
+			err = errext.WithHint(err, "build it: harness swebench images")
+		}
+		return "", "", err
+	}
+	if !here {
+		e.pulled.Store(name, true)
+	}
+	id, err = e.boxes.ImageID(ctx, name)
+	return name, id, err
+}
+
+// forget removes those of a job's images that were pulled, and returns the ones that would not go.
+func (e *Evaluator) forget(ctx context.Context, j *job) (left []string) {
+	for _, name := range j.images {
+		if _, pulled := e.pulled.LoadAndDelete(name); !pulled {
+			continue
+		}
+		if err := e.boxes.RemoveImage(ctx, name); err != nil {
+			e.config.Log.Warn("an image could not be removed", "image", name, "error", err)
+			left = append(left, name)
+		}
+	}
+	return left
 }
 
 // warm starts a container for a job that comes soon, where its image is here.

@@ -80,15 +80,17 @@ func logOf(output string) string {
 
 // boxes hands out fakes: apply and tests say what commands do.
 type boxes struct {
-	mu      sync.Mutex
-	takes   int
-	finds   int
-	removed int
-	ids     map[string]string // of images; nil is "sha256:1" for all
-	find    func(try int) error
-	take    func(try int) error
-	apply   func(command string) container.Result
-	tests   func(take int) (container.Result, error)
+	mu        sync.Mutex
+	takes     int
+	finds     int
+	removed   int
+	forgotten []string // images
+	forget    error
+	ids       map[string]string // of images; nil is "sha256:1" for all
+	find      func(try int) error
+	take      func(try int) error
+	apply     func(command string) container.Result
+	tests     func(take int) (container.Result, error)
 }
 
 func (b *boxes) Find(_ context.Context, names []string) (string, error) {
@@ -100,6 +102,9 @@ func (b *boxes) Find(_ context.Context, names []string) (string, error) {
 			return "", err
 		}
 	}
+	if b.ids != nil && b.ids[names[0]] == "" {
+		b.ids[names[0]] = "sha256:1" // pulled
+	}
 	return names[0], nil
 }
 
@@ -110,6 +115,13 @@ func (b *boxes) ImageID(_ context.Context, name string) (string, error) {
 		return b.ids[name], nil
 	}
 	return "sha256:1", nil
+}
+
+func (b *boxes) RemoveImage(_ context.Context, name string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.forgotten = append(b.forgotten, name)
+	return b.forget
 }
 
 func (b *boxes) Warm(container.Spec) {}

@@ -169,3 +169,27 @@ func TestSoak(t *testing.T) {
 		t.Errorf("grew from %+v to %+v", first, last)
 	}
 }
+
+// A patch of 100 MB, for which a model let a build run loose, is evaluated as any other.
+func TestHugePatch(t *testing.T) {
+	engine := containertest.Open(t, own.Config{})
+	e := over(t, engine, config())
+	data := dataset(t, containertest.Image(t, engine, repository(t)...), nil, "a__b-1")
+	const lines = 1_000_000
+	var patch strings.Builder
+	patch.WriteString(goldPatch + "diff --git a/log.txt b/log.txt\nnew file mode 100644\n--- /dev/null\n+++ b/log.txt\n")
+	fmt.Fprintf(&patch, "@@ -0,0 +1,%d @@\n", lines)
+	for i := range lines {
+		fmt.Fprintf(&patch, "+%099d\n", i)
+	}
+	began := time.Now()
+	o, err := e.Evaluate(t.Context(), data.Instances[0], prediction("a__b-1", patch.String()))
+	if err != nil || !o.Resolved {
+		t.Errorf("%+v, %v", o, err)
+	}
+	t.Logf("%d MB: %v", patch.Len()/1e6, time.Since(began))
+	patch.WriteString(strings.Repeat("#", 40<<20))
+	if o, err := e.Evaluate(t.Context(), data.Instances[0], prediction("a__b-1", patch.String())); err != nil || o.Kind != eval.LargePatch {
+		t.Errorf("above the bound: %+v, %v", o, err)
+	}
+}

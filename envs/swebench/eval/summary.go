@@ -154,7 +154,11 @@ func (r *batchRun) flaky(runs []int) (*Flaky, error) {
 }
 
 // writeReports writes each model's run report, for the patches that were evaluated.
-func (s *Summary) writeReports(release testlog.Release, b Batch, left []string) error {
+func (s *Summary) writeReports(release testlog.Release, b Batch, left swebench.Leftovers) error {
+	remains := &left
+	if release == testlog.V410 {
+		remains = nil // it wrote them only where it had no daemon
+	}
 	for i := range s.Models {
 		m := &s.Models[i]
 		var mine []swebench.Prediction
@@ -163,7 +167,7 @@ func (s *Summary) writeReports(release testlog.Release, b Batch, left []string) 
 				mine = append(mine, p)
 			}
 		}
-		report := swebench.NewRunReport(b.Data, mine, s.verdict[m.Name], s.RunID, release, &swebench.Leftovers{Containers: left})
+		report := swebench.NewRunReport(b.Data, mine, s.verdict[m.Name], s.RunID, release, remains)
 		m.Report = filepath.Join(b.Root, report.FileName())
 		if err := writeFile(m.Report, report.JSON()); err != nil {
 			return err

@@ -13,7 +13,6 @@ import (
 	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/envs/swebench/grade"
 	"github.com/hindsightrl/harness/envs/swebench/testlog"
-	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // trial is a job in one container: its outcome, and what the files say.
@@ -43,17 +42,11 @@ var gitLocale = []string{"LC_ALL=C", "LANGUAGE=C", "GIT_PAGER=cat"}
 func (e *Evaluator) once(ctx context.Context, j *job) (*trial, error) {
 	t := &trial{Outcome: j.outcome("", ""), said: runLog{now: e.config.Now}}
 	t.Relaxed = e.relax.Names()
-	image, err := e.boxes.Find(ctx, j.images)
+	image, id, err := e.find(ctx, j)
 	if err != nil {
-		if errors.Is(err, container.ErrNoImage) && strings.HasPrefix(j.in.Image, swebench.EmbeddedImages) {
-			err = errext.WithHint(err, "build it: harness swebench images")
-		}
 		return t, err
 	}
-	if t.ImageID, err = e.boxes.ImageID(ctx, image); err != nil {
-		return t, err
-	}
-	t.Image = image
+	t.Image, t.ImageID = image, id
 	box, err := e.boxes.Take(ctx, e.spec(j, image))
 	if err != nil {
 		return t, err
