@@ -49,10 +49,10 @@ func valuesOf[T fixed](a arrow.Array) []T {
 func rewardColumn() column {
 	return column{
 		name: "reward_parts", typ: parts,
-		build: func(rows []Row) arrow.ArrayData {
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
 			n := len(rows)
-			reals := [3][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}
-			bits := [2][]byte{make([]byte, n), make([]byte, n)}
+			reals := [3][]float64{room[float64](s, n), room[float64](s, n), room[float64](s, n)}
+			bits := [2][]byte{room[byte](s, n), room[byte](s, n)}
 			for i := range rows {
 				p := &rows[i].RewardParts
 				reals[0][i], reals[1][i], reals[2][i] = p.Step, p.Episode, p.Score
@@ -105,6 +105,11 @@ func Schema(h *Header) (*arrow.Schema, error) {
 
 // Record lays rows out as one Arrow record batch. A column of more than 2^31 values does not fit.
 func Record(schema *arrow.Schema, rows []Row) (arrow.RecordBatch, error) {
+	return record(schema, nil, rows)
+}
+
+// record is Record in memory that is valid until s is reset.
+func record(schema *arrow.Schema, s *scratch, rows []Row) (arrow.RecordBatch, error) {
 	prompt, response := 0, 0
 	for i := range rows {
 		prompt += len(rows[i].PromptIDs)
@@ -115,7 +120,7 @@ func Record(schema *arrow.Schema, rows []Row) (arrow.RecordBatch, error) {
 	}
 	cols := make([]arrow.Array, len(columns))
 	for i, c := range columns {
-		cols[i] = array.MakeFromData(c.build(rows))
+		cols[i] = array.MakeFromData(c.build(s, rows))
 	}
 	return array.NewRecordBatch(schema, cols, int64(len(rows))), nil
 }
@@ -144,7 +149,10 @@ func NewArrowWriter(w io.Writer, h *Header, zstd bool) (*ArrowWriter, error) {
 
 // Write adds the rows of a group.
 func (a *ArrowWriter) Write(rows []Row) error {
-	rec, err := Record(a.schema, rows)
+	s := scratches.Get().(*scratch)
+	defer scratches.Put(s)
+	s.reset()
+	rec, err := record(a.schema, s, rows)
 	if err != nil {
 		return err
 	}

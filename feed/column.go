@@ -14,7 +14,7 @@ import (
 type column struct {
 	name  string
 	typ   arrow.DataType
-	build func(rows []Row) arrow.ArrayData
+	build func(s *scratch, rows []Row) arrow.ArrayData // s may be nil
 	read  func(a arrow.Array, rows []Row) error
 }
 
@@ -74,8 +74,8 @@ func buffer[T fixed](v []T) *memory.Buffer {
 
 // bitmap is one bit per row that has a value, and the number of rows that have none; no buffer where
 // all have one.
-func bitmap(rows []Row, has func(*Row) bool) (*memory.Buffer, int) {
-	bits, nulls := make([]byte, (len(rows)+7)/8), 0
+func bitmap(s *scratch, rows []Row, has func(*Row) bool) (*memory.Buffer, int) {
+	bits, nulls := cleared[byte](s, (len(rows)+7)/8), 0
 	for i := range rows {
 		if has(&rows[i]) {
 			bits[i/8] |= 1 << (i % 8)
@@ -92,8 +92,8 @@ func bitmap(rows []Row, has func(*Row) bool) (*memory.Buffer, int) {
 func scalarColumn[T int32 | int64](name string, typ arrow.DataType, at func(*Row) *T) column {
 	return column{
 		name: name, typ: typ,
-		build: func(rows []Row) arrow.ArrayData {
-			v := make([]T, len(rows))
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
+			v := room[T](s, len(rows))
 			for i := range rows {
 				v[i] = *at(&rows[i])
 			}
@@ -111,12 +111,18 @@ func scalarColumn[T int32 | int64](name string, typ arrow.DataType, at func(*Row
 func textColumn(name string, at func(*Row) *string) column {
 	return column{
 		name: name, typ: arrow.BinaryTypes.String,
-		build: func(rows []Row) arrow.ArrayData {
-			b := array.NewStringBuilder(memory.DefaultAllocator)
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
+			total := 0
 			for i := range rows {
-				b.Append(*at(&rows[i]))
+				total += len(*at(&rows[i]))
 			}
-			return b.NewArray().Data()
+			text, offsets, end := room[byte](s, total), room[int32](s, len(rows)+1), 0
+			offsets[0] = 0
+			for i := range rows {
+				end += copy(text[end:], *at(&rows[i]))
+				offsets[i+1] = int32(end)
+			}
+			return array.NewData(arrow.BinaryTypes.String, len(rows), []*memory.Buffer{nil, buffer(offsets), buffer(text)}, nil, 0, 0)
 		},
 		read: func(a arrow.Array, rows []Row) error {
 			s, ok := a.(*array.String)
@@ -135,17 +141,18 @@ func textColumn(name string, at func(*Row) *string) column {
 func listColumn[T byte | int32 | float32](name string, typ *arrow.ListType, at func(*Row) *[]T) column {
 	return column{
 		name: name, typ: typ,
-		build: func(rows []Row) arrow.ArrayData {
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
 			total := 0
 			for i := range rows {
 				total += len(*at(&rows[i]))
 			}
-			values, offsets := make([]T, 0, total), make([]int32, 1, len(rows)+1)
+			values, offsets, end := room[T](s, total), room[int32](s, len(rows)+1), 0
+			offsets[0] = 0
 			for i := range rows {
-				values = append(values, *at(&rows[i])...)
-				offsets = append(offsets, int32(len(values)))
+				end += copy(values[end:], *at(&rows[i]))
+				offsets[i+1] = int32(end)
 			}
-			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			valid, nulls := bitmap(s, rows, func(r *Row) bool { return *at(r) != nil })
 			child := array.NewData(typ.Elem(), total, []*memory.Buffer{nil, buffer(values)}, nil, 0, 0)
 			return array.NewData(typ, len(rows), []*memory.Buffer{valid, buffer(offsets)}, []arrow.ArrayData{child}, nulls, 0)
 		},
@@ -170,15 +177,15 @@ func listColumn[T byte | int32 | float32](name string, typ *arrow.ListType, at f
 func optionalReal(name string, at func(*Row) **float64) column {
 	return column{
 		name: name, typ: arrow.PrimitiveTypes.Float64,
-		build: func(rows []Row) arrow.ArrayData {
-			v := make([]float64, len(rows))
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
+			v := room[float64](s, len(rows))
 			for i := range rows {
 				v[i] = math.NaN()
 				if p := *at(&rows[i]); p != nil {
 					v[i] = *p
 				}
 			}
-			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			valid, nulls := bitmap(s, rows, func(r *Row) bool { return *at(r) != nil })
 			return array.NewData(arrow.PrimitiveTypes.Float64, len(rows), []*memory.Buffer{valid, buffer(v)}, nil, nulls, 0)
 		},
 		read: func(a arrow.Array, rows []Row) error {
@@ -195,14 +202,14 @@ func optionalReal(name string, at func(*Row) **float64) column {
 func optionalID(name string, at func(*Row) **int64) column {
 	return column{
 		name: name, typ: arrow.PrimitiveTypes.Int64,
-		build: func(rows []Row) arrow.ArrayData {
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
 			v := make([]int64, len(rows))
 			for i := range rows {
 				if p := *at(&rows[i]); p != nil {
 					v[i] = *p
 				}
 			}
-			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			valid, nulls := bitmap(s, rows, func(r *Row) bool { return *at(r) != nil })
 			return array.NewData(arrow.PrimitiveTypes.Int64, len(rows), []*memory.Buffer{valid, buffer(v)}, nil, nulls, 0)
 		},
 		read: func(a arrow.Array, rows []Row) error {
@@ -219,14 +226,14 @@ func optionalID(name string, at func(*Row) **int64) column {
 func optionalFlag(name string, at func(*Row) **bool) column {
 	return column{
 		name: name, typ: arrow.PrimitiveTypes.Uint8,
-		build: func(rows []Row) arrow.ArrayData {
-			v := make([]byte, len(rows))
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
+			v := cleared[byte](s, len(rows))
 			for i := range rows {
 				if p := *at(&rows[i]); p != nil && *p {
 					v[i] = 1
 				}
 			}
-			valid, nulls := bitmap(rows, func(r *Row) bool { return *at(r) != nil })
+			valid, nulls := bitmap(s, rows, func(r *Row) bool { return *at(r) != nil })
 			return array.NewData(arrow.PrimitiveTypes.Uint8, len(rows), []*memory.Buffer{valid, buffer(v)}, nil, nulls, 0)
 		},
 		read: func(a arrow.Array, rows []Row) error {

@@ -178,10 +178,7 @@ func NewRow(st *harness.FeedStep, p *Pass) (Row, error) {
 		tokens = len(t.IDs)
 		r.PromptIDs, r.ResponseIDs, r.Versions = t.PromptIDs, t.IDs, t.Versions
 		r.Logprobs, r.Entropies = t.Logprobs, t.Entropies
-		r.ResponseMask = make(Mask, tokens)
-		for i := range r.ResponseMask {
-			r.ResponseMask[i] = 1
-		}
+		r.ResponseMask = ones(tokens)
 		if t.Meta != nil {
 			temperature := t.Meta.Temperature
 			r.Temperature, r.Finish = &temperature, t.Meta.Finish

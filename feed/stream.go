@@ -38,7 +38,13 @@ const (
 // send writes a batch, one group at a time, and reads the next one meanwhile: what it keeps in memory is
 // two groups at most, under the bound that all connections share.
 func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) error {
-	out, err := newEncoder(w, b.header, format)
+	buf := gathers.Get().(*gather)
+	buf.w, buf.small = w, buf.small[:0]
+	defer func() {
+		buf.w = nil
+		gathers.Put(buf)
+	}()
+	out, err := newEncoder(buf, b.header, format)
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,9 @@ func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) 
 		<-now.done
 		err := now.err
 		if err == nil {
-			err = out.Write(now.rows)
+			if err = out.Write(now.rows); err == nil {
+				err = buf.Flush()
+			}
 		}
 		if err == nil {
 			s.sent(sentGroup(b, g, now.rows))
@@ -79,7 +87,10 @@ func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) 
 			return fmt.Errorf("send group %d: %w", g.Index, err)
 		}
 	}
-	return out.Close()
+	if err := out.Close(); err != nil {
+		return err
+	}
+	return buf.Flush()
 }
 
 func (s *Server) sent(g Sent) {

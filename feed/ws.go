@@ -18,7 +18,8 @@ const (
 	atOnce     = 8 // requests of one connection that are worked on at the same time
 )
 
-var upgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: 64 << 10} // refuses other origins by default
+// upgrader refuses other origins by default. Connections that are not writing share their buffers.
+var upgrader = websocket.Upgrader{ReadBufferSize: 4 << 10, WriteBufferSize: wsBuffers, WriteBufferPool: &sync.Pool{}}
 
 // wsConn is one client. Its reading goroutine starts one goroutine per request; out serialises what they
 // write, so that a batch's rows directly follow its header.
