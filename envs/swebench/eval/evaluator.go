@@ -129,7 +129,7 @@ func (e *Evaluator) run(ctx context.Context, j *job) (*trial, error) {
 		case ctx.Err() != nil:
 			return t, ctx.Err()
 		}
-		e.config.Log.Warn("evaluation failed by the machine", "instance", j.in.ID, "try", try, "error", err)
+		e.config.Log.Info("evaluation failed by the machine", "instance", j.in.ID, "try", try, "error", err)
 		t.Kind, t.Detail, t.Err = Infrastructure, err.Error(), err
 		if try > e.config.Retries || !retryable(err) {
 			return t, nil
