@@ -98,7 +98,7 @@ func makeImage(ctx context.Context, e *container.Engine, name string, args []str
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("docker/prepare.sh %s: %w: %s", name, err, lastLine(msg))
 	}
-	folder, err := pack(out)
+	folder, err := pack(filepath.Join(docker, name), out)
 	if err != nil {
 		return "", err
 	}
@@ -196,11 +196,41 @@ func hashOf(roots []string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
-// pack makes a build context of a folder.
-func pack(dir string) (io.Reader, error) {
+// pack makes a build context: the recipe, and what prepare.sh has laid out for it as its folder build.
+func pack(recipe, out string) (io.Reader, error) {
 	var buf bytes.Buffer
 	tw := tar.NewWriter(&buf)
-	err := tw.AddFS(os.DirFS(dir))
+	for _, name := range []string{"Dockerfile", "requirements.txt"} {
+		content, err := os.ReadFile(filepath.Join(recipe, name))
+		if err != nil {
+			return nil, err
+		}
+		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+			return nil, err
+		}
+		if _, err := tw.Write(content); err != nil {
+			return nil, err
+		}
+	}
+	err := filepath.WalkDir(out, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(out, path)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		h := &tar.Header{Name: "build/" + filepath.ToSlash(rel), Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}
+		if err := tw.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err = tw.Write(content)
+		return err
+	})
 	return &buf, errors.Join(err, tw.Close())
 }
 

@@ -54,7 +54,7 @@ func (o *ownServer) launch(ctx context.Context, config Config) error {
 	if !here {
 		err := fmt.Errorf("%w: %s", container.ErrNoImage, config.Image)
 		return harness.FailFinal(harness.FailEnv, "start the original", errext.WithHint(err,
-			fmt.Sprintf("build it: docker/prepare.sh %s && docker build -t %s docker/%s/build (docs/originals.md)", config.Environment, config.Image, config.Environment)))
+			fmt.Sprintf("build it: docker/prepare.sh %s && docker build -t %s docker/%s (docs/originals.md)", config.Environment, config.Image, config.Environment)))
 	}
 	if o.container, err = o.engine.Start(ctx, container.Spec{Image: config.Image, Limits: config.Limits}); err != nil {
 		return err
