@@ -83,6 +83,7 @@ var layers = []layer{
 			"github.com/gorilla/websocket", "github.com/apache/arrow-go/v18", "github.com/vmihailenco/msgpack/v5", "golang.org/x/sync",
 		},
 	},
+	{folder: "importer", own: []string{".", "internal"}},
 	{folder: "internal", own: []string{".", "internal"}, others: []string{"github.com/klauspost/compress", "golang.org/x/text", "gopkg.in/yaml.v3"}},
 	{folder: "scripts", own: []string{""}, others: []string{"*"}},
 	{folder: "."},
