@@ -24,6 +24,7 @@ func TestKilledRunResumesToTheSameRows(t *testing.T) {
 		settings     []string
 	}{
 		{"expert", 50, 5, []string{"--policy", "expert:0.3", "--env", "alfworld", "--group", "4"}},
+		{"trees", 10, 2, []string{"--sampler", "tree", "--fork-from", "any", "--trees", "2", "--env", "all", "--tasks", "4", "--max-steps", "10"}},
 		{"tokens", 10, 2, []string{"--policy", "refmodel", "--env", "all", "--group", "2", "--tasks", "6", "--max-steps", "12"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
