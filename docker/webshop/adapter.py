@@ -44,7 +44,8 @@ class Refusing(type):
 
 def stand_in(name):
     if name.split(".")[-1].startswith("is_"):
-        return lambda: False  # pyserini asks for other packages and for a graphics card when it is imported
+        # When it is imported, pyserini asks what there is: torch it needs, a graphics card it does not.
+        return lambda: name.endswith("torch_available")
     return Refusing(name, (), {})
 
 
