@@ -57,7 +57,7 @@ func (r *Reader) Read(ctx context.Context, name string, in io.Reader, each func(
 
 // readLines hands the lines of a file to each; empty ones are passed over.
 func readLines(ctx context.Context, name string, in io.Reader, each func(line int, raw []byte) error, bad func(*BadRecord) error) error {
-	b := bufio.NewReaderSize(in, 1<<20)
+	b := bufio.NewReaderSize(in, 64<<10)
 	for line := 1; ; line++ {
 		if err := ctx.Err(); err != nil {
 			return err

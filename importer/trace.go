@@ -85,7 +85,10 @@ func (r *Reader) trace(f fields, o origin) (*Episode, error) {
 const notePutTogether = "responses put together from reasoning, content and tool calls"
 
 // scaffold are fields that are kept like others and not worth a word.
-var scaffold = []string{"version", "id", "verifiers", "task", "agent", "is_completed", "ok", "timing", "timestamp", "num_input_tokens", "num_output_tokens", "num_total_tokens", "tool_call_id", "name", "provider_state", "is_content", "tools", "tool_calls", "example_id"}
+var scaffold = []string{
+	"version", "id", "verifiers", "task", "agent", "is_completed", "ok", "timing", "timestamp", "num_input_tokens", "num_output_tokens", "num_total_tokens", "tool_call_id", "name", "provider_state", "is_content", "tools", "tool_calls", "example_id",
+	"rewards", "stop_condition", "errors", "is_timeout", "is_truncated",
+}
 
 // keep notes the fields that go to the artifact.
 func (r *Reader) keep(what string, f fields) {
