@@ -65,6 +65,7 @@ func (c *panelMake) run(cmd *cobra.Command) (err error) {
 	if c.perType < 0 || c.tasks < 0 {
 		return usageError(cmd, errors.New("a panel cannot have a negative number of tasks"))
 	}
+	c.source.repair.listOnly = true
 	suite, err := c.source.open(cmd.Context())
 	if err != nil {
 		return err

@@ -173,10 +173,6 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	}
 	defer func() { err = errors.Join(err, policy.close()) }()
 	c.stats = policy.stats
-	formats, err := c.source.repair.formats()
-	if err != nil {
-		return err
-	}
 	templates, err := readTemplates(c.templates)
 	if err != nil {
 		return err
@@ -196,7 +192,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 		RunSeed: run.Seed, Suites: suitesOf(suite),
 		Policy: policy.Policy, Recorder: db.Recorder(run.ID), Templates: templates,
 		Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history), Conversation: c.converse,
-		Budget: c.budget, Log: c.g.log, Now: c.g.now, Formats: formats,
+		Budget: c.budget, Log: c.g.log, Now: c.g.now, Formats: c.source.repair.formats(),
 	})
 }
 

@@ -32,6 +32,7 @@ type repairFlags struct {
 	keepHistory bool
 	hints       bool
 	log         *slog.Logger // nil is silent
+	listOnly    bool         // no episode is opened: no daemon is needed
 }
 
 // repairFlagNames are the flags by name, for envFlags.
@@ -115,6 +116,9 @@ func (f *repairFlags) open(ctx context.Context, data string) (harness.Suite, err
 	if err != nil {
 		return nil, err
 	}
+	if f.listOnly {
+		return swebench.New(nil, rows, cfg)
+	}
 	log := f.log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -166,15 +170,13 @@ func (f *repairFlags) panel(ctx context.Context, suite harness.Suite, data, spli
 	return harness.Panel{Name: name, Tasks: tasks}, nil
 }
 
-// formats are those of the chosen interface.
-func (f *repairFlags) formats() (agent.Formats, error) {
-	format, err := agent.SWEBenchFormat(f.face)
-	if err != nil {
-		return nil, err
-	}
+// formats are those of the chosen interface; open refuses one that there is not.
+func (f *repairFlags) formats() agent.Formats {
 	all := agent.DefaultFormats()
-	all[swebench.Name] = format
-	return all, nil
+	if format, err := agent.SWEBenchFormat(f.face); err == nil {
+		all[swebench.Name] = format
+	}
+	return all
 }
 
 // What a run of SWE-bench takes where nobody chose: containers are heavy, and repairs are long answers.

@@ -132,8 +132,8 @@ func TestRepairFlagsAreChecked(t *testing.T) {
 	if err != nil || cfg.Limits.Memory != 1<<29 || cfg.Relax.Network != "bridge" || !cfg.Relax.Privileges || cfg.Interface != swebench.Tools {
 		t.Errorf("config %+v, %v", cfg, err)
 	}
-	if f, err := good.formats(); err != nil || f.For("swebench").MaxSteps != 50 || f.For("alfworld").MaxSteps != 50 {
-		t.Errorf("formats: %v", err)
+	if f := good.formats(); f.For("swebench").MaxSteps != 50 || f.For("swebench").First != "agent_swebench_tools_first" || f.For("alfworld").First != "agent_alfworld_first" {
+		t.Errorf("formats: %+v", f)
 	}
 	for name, bad := range map[string]func(*repairFlags){
 		"interface": func(f *repairFlags) { f.face = "voice" },

@@ -387,6 +387,6 @@ func (t trainPace) pace() (feed.Pace, bool) {
 func (c *rolloutCommand) agentConfig(templates *agent.Templates) agent.Config {
 	return agent.Config{
 		Templates: templates, Workers: c.workers, MaxSteps: c.maxSteps, History: historyOf(c.history), Conversation: c.converse,
-		Budget: c.budget, Log: c.g.log, Now: c.g.now,
+		Budget: c.budget, Log: c.g.log, Now: c.g.now, Formats: c.source.repair.formats(),
 	}
 }

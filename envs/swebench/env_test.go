@@ -150,6 +150,33 @@ func TestSuiteListsInstances(t *testing.T) {
 	}
 }
 
+func TestSuiteWithoutAnEngineListsTasks(t *testing.T) {
+	t.Parallel()
+	in := fakeInstance
+	data, err := NewDataset([]*Instance{&in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(nil, data, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := s.Tasks(t.Context(), Split)
+	if err != nil || len(tasks) != 1 {
+		t.Fatalf("tasks %v, %v", tasks, err)
+	}
+	env, err := s.NewEnv(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.Reset(t.Context(), tasks[0]); !errors.Is(err, errNoEngine) || harness.KindOf(err) != harness.FailHarness {
+		t.Errorf("reset: %v", err)
+	}
+	if _, err := s.boxes.start(t.Context(), container.Spec{}); !errors.Is(err, errNoEngine) {
+		t.Errorf("start: %v", err)
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{

@@ -52,8 +52,26 @@ type Suite struct {
 
 var _ harness.Suite = (*Suite)(nil)
 
-// New makes a suite of a dataset's instances. The engine stays its owner's, who closes it.
+// errNoEngine is returned for episodes of a suite that only lists tasks.
+var errNoEngine = errors.New("the suite was opened without a container engine, to list tasks")
+
+// noBoxes serve a suite without an engine.
+type noBoxes struct{}
+
+func (noBoxes) Find(context.Context, []string) (string, error) {
+	return "", harness.FailFinal(harness.FailHarness, "find image", errNoEngine)
+}
+
+func (noBoxes) start(context.Context, container.Spec) (box, error) {
+	return nil, harness.FailFinal(harness.FailHarness, "start container", errNoEngine)
+}
+
+// New makes a suite of a dataset's instances. The engine stays its owner's, who closes it; nil is enough
+// to list tasks.
 func New(engine *Engine, data *Dataset, cfg Config) (*Suite, error) {
+	if engine == nil {
+		return newSuite(noBoxes{}, data, cfg)
+	}
 	return newSuite(engineBoxes{engine}, data, cfg)
 }
 
