@@ -105,6 +105,12 @@ func (m *memoryBook) Lease(_ context.Context, req harness.LeaseRequest) (harness
 			l.Groups = append(l.Groups, fg)
 		}
 	}
+	if len(l.Groups) < req.Min {
+		for _, g := range l.Groups {
+			delete(m.owner, g.Index)
+		}
+		l.Groups = nil
+	}
 	if len(l.Groups) > 0 {
 		m.leases[req.ID] = &l
 	}
