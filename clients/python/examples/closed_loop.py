@@ -3,7 +3,7 @@ the same, but the updates get shuffled advantages; what only the signal can do m
 
     python closed_loop.py --gguf stories260K.gguf --work loop
 
-Prints a JSON line per update. ``reward`` and ``won`` are of the episodes that the update learned from;
+Prints a JSON line per update. ``valid`` (responses) and ``won`` (episodes) are shares of what the update learned from;
 ``rewarded`` and ``punished`` are mean log-probabilities (nats) of the action tokens of one fixed batch, played
 by the first policy and never trained on, with positive and with negative advantages; ``weighted`` is the
 advantage-weighted mean of all of them. All randomness comes from ``--seed``.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +34,16 @@ class Loop:
 
     command: str = "harness"
     split: str = "train"
-    tasks: int = 4
+    tasks: int = 2
     group: int = 8
-    max_steps: int = 6
-    max_tokens: int = 64
-    updates: int = 12
-    warmup: int = 16  # epochs of imitation
+    max_steps: int = 4
+    max_tokens: int = 56
+    updates: int = 10
+    warmup: int = 8  # epochs of imitation
     seed: int = 0
     control: bool = False
     serl: str = ""  # mode of the teacher pass; "" = no teacher
-    lr: float = 1e-3
+    lr: float = 5e-4
 
     def play(self, h: Harness, name: str, seed: int, *policy: str) -> None:
         """A run of the loop's games."""
@@ -59,15 +59,15 @@ class Loop:
 
 
 def start(loop: Loop, gguf: Path, work: Path) -> Path:
-    """The first policy: the file's weights after imitating the scripted player, who errs in three of ten
+    """The first policy: the file's weights after imitating the scripted player, who errs in two of ten
     steps. Made once per folder."""
     out = work / "start.gguf"
     if not out.exists():
         h = Harness(loop.command, work / "demonstrations.db")
-        loop.play(h, "demonstrations", 0, "--policy", "expert:0.3")
+        replace(loop, max_steps=8).play(h, "demonstrations", 0, "--policy", "expert:0.2")
         with server(loop.command, "model", "serve", "--gguf", str(gguf), "--deterministic") as address:
             rows = warmup.demonstrations(h, f"http://{address}", range(1, loop.tasks * loop.group + 1), END)
-        warmup.imitate(gguf, rows, out, epochs=loop.warmup)
+        warmup.imitate(gguf, rows, out, epochs=loop.warmup, lr=3e-3)
     return out
 
 
@@ -84,9 +84,9 @@ def measure(model: t.Trainer, rows: Sequence[Row]) -> dict[str, float]:
 
 
 def outcome(rows: Sequence[Row]) -> dict[str, float]:
-    """Mean reward of the episodes, and the share that was won."""
+    """The share of responses that keep the format, and of episodes that were won."""
     last = {r.episode: r for r in sorted(rows, key=lambda r: r.step)}.values()
-    return {"reward": sum(r.reward_parts["episode"] for r in last) / len(last), "won": sum(r.reward_parts["won"] for r in last) / len(last)}
+    return {"valid": sum(r.reward_parts["valid"] for r in rows) / len(rows), "won": sum(r.reward_parts["won"] for r in last) / len(last)}
 
 
 def run(loop: Loop, gguf: Path, work: Path) -> Iterator[dict[str, Any]]:
@@ -109,8 +109,8 @@ def run(loop: Loop, gguf: Path, work: Path) -> Iterator[dict[str, Any]]:
             credit(h, name, first, loop.serl)
             with server(loop.command, "serve", "--db", str(h.db), "--run", name, "--loss", "ppo") as feed_address:
                 with Feed(f"ws://{feed_address}", consumer="closed-loop") as feed:
-                    for stats in t.train(learner, feed, policy, arm, groups=loop.tasks, updates=0):
-                        yield {**stats, **outcome(h.rows(name)), **measure(learner, fixed)}
+                    for batch, stats in t.train(learner, feed, policy, arm, groups=loop.tasks, updates=0):
+                        yield {**stats, **outcome(batch.rows), **measure(learner, fixed)}
 
 
 def credit(h: Harness, run: str, teacher: Path, mode: str) -> None:

@@ -46,7 +46,7 @@ def imitate(path: Path, rows: list[Row], out: Path, *, epochs: int, lr: float = 
     optimiser = torch.optim.AdamW(model.parameters(), lr=lr, weight_decay=0.0, betas=(0.9, 0.95))
     random = torch.Generator().manual_seed(seed)
     fitting = [r for r in rows if len(r.need("prompt_ids")) + r.tokens <= model.c.context]
-    parts = list(micro_batches(fitting, 4096))
+    parts = list(micro_batches(fitting, 1536))
     curve: list[float] = []
     for epoch in range(epochs):
         for group in optimiser.param_groups:

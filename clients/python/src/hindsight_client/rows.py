@@ -110,6 +110,9 @@ def parse_arrow(raw: bytes | memoryview) -> tuple[dict[str, Any], list[Row]]:
 def _rows_of_record(record: Any) -> list[Row]:
     columns: list[list[Any]] = []
     for name in _NAMES:
+        if name not in record.schema.names:  # the server is older than this client
+            columns.append([None] * record.num_rows)
+            continue
         column = record.column(name)
         if name in _DTYPES:
             columns.append(_slices(column, _DTYPES[name]))
