@@ -22,7 +22,7 @@ func (w *window) gather() {
 			w.vote(h, c)
 		}
 	}
-	peak := w.m.static.Peak(&w.static)
+	peak := w.habits.Peak(&w.static)
 	column := 0
 	for column < len(peakSteps) && peak >= peakSteps[column] {
 		column++
@@ -58,11 +58,26 @@ func (w *window) search() (longest int32) {
 	return longest
 }
 
+// blank opens what a prompt leaves to be filled in, as in search[<your query>]: it is not copied. What
+// the response states, after its first colon, goes there, up to the end of the sentence or the line.
+const (
+	blank  = '<'
+	filled = ']'
+)
+
 // vote adds one occurrence.
 func (w *window) vote(h hit, c *modeParams) {
 	at := int(h.at)
 	id := w.ids[at+1]
-	if w.closer >= 0 && w.meta[at+1]&uint32(vocab.Close) != 0 {
+	if id == blank && w.filling && w.ids[len(w.ids)-1] == w.m.openSearch {
+		if w.stated == 0 || w.stated == len(w.ids) {
+			return
+		}
+		id = w.m.vocab.Bare(w.ids[w.stated])
+	}
+	if w.filling && (id == w.m.fullStop || id == w.m.closeThink || w.meta[at+1]&uint32(vocab.Close) != 0) {
+		id = filled
+	} else if w.closer >= 0 && w.meta[at+1]&uint32(vocab.Close) != 0 {
 		id = w.closer
 	}
 	if w.ids[len(w.ids)-1] == w.m.openAction {
@@ -141,7 +156,7 @@ func (w *window) weigh(peak, plausible float64, c *modeParams) {
 	scale := 1 / (peak + plausible)
 	for i := range w.follow {
 		f := &w.follow[i]
-		f.static = w.m.static.Prob(&w.static, f.id)
+		f.static = w.habits.Prob(&w.static, f.id)
 		v := f.best + c.extra*(f.sum-f.best)
 		if f.bad > 0 {
 			v = max(v-f.bad, floorShare*v)
@@ -156,7 +171,7 @@ func (w *window) prob(id int32) float64 {
 	if s := w.slot[id]; s != 0 {
 		return w.probOf(&w.follow[s-1])
 	}
-	return w.blend(0, w.m.static.Prob(&w.static, id))
+	return w.blend(0, w.habits.Prob(&w.static, id))
 }
 
 func (w *window) probOf(f *follower) float64 { return w.blend(f.weight, f.static) }
@@ -170,7 +185,7 @@ func (w *window) blend(evidence, static float64) float64 {
 // static probability and λ one factor for all of them, so their part follows from the static part's
 // own entropy, less the tokens with evidence.
 func (w *window) entropy() float64 {
-	sum, rest, restLog := 0.0, 1.0, w.m.static.SumLog(&w.static)
+	sum, rest, restLog := 0.0, 1.0, w.habits.SumLog(&w.static)
 	for i := range w.follow {
 		f := &w.follow[i]
 		p := w.probOf(f)
@@ -185,7 +200,7 @@ func (w *window) entropy() float64 {
 
 // fill writes the whole distribution to out, which has one place per token of the vocabulary.
 func (w *window) fill(out []float64) {
-	w.m.static.Fill(&w.static, out)
+	w.habits.Fill(&w.static, out)
 	from, to := -1.0, 0.0
 	for i, p := range out {
 		if p != from { // most of the vocabulary shares one probability

@@ -8,11 +8,39 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/llm"
 )
 
+// Pages of a shop as the agent shows them, one of each kind, and the order on them.
+const (
+	order     = "Get me inner pockets rain jackets with color: sky blue, and price lower than 180.00 dollars"
+	startPage = "You are shopping. The order reads: " + order + "\n\nThe page shows: 'Search'\n\nWhat you can do on it:\n'search[<your query>]',\n'click[search]',\n\nChoose one of these.\n"
+	listPage  = "You are shopping. The order reads: " + order + "\n\nThe page shows: 'Back to Search' [SEP] 'Page 1' [SEP] 'HS02944531' [SEP] 'Rain Jacket'\n\nWhat you can do on it:\n'click[back to search]',\n'click[next >]',\n'click[hs02944531]',\n'click[hs05840791]',\n\nChoose one of these.\n"
+	itemPage  = "You are shopping. The order reads: " + order + "\n\nThe page shows: '< Prev' [SEP] 'sky blue'\n\nWhat you can do on it:\n'click[back to search]',\n'click[< prev]',\n'click[buy now]',\n'click[navy]',\n'click[sky blue]',\n\nChoose one of these.\n"
+	thought   = "<think>The order reads: " + order + "</think>"
+)
+
+// Each kind of page has its habits, and a blank is filled with the order.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	m := open1(t)
+	for _, c := range []struct{ name, page, likely, unlikely string }{
+		{"start", startPage, "search[" + order + "]", "click[search]"},
+		{"start, the blank itself", startPage, "search[" + order + "]", "search[<your query>]"},
+		{"results", listPage, "click[hs05840791]", "click[hs11111111]"},
+		{"results, what they do not offer", listPage, "click[next >]", "click[buy now]"},
+		{"product", itemPage, "click[sky blue]", "click[navy]"},
+		{"product, bought", itemPage, "click[buy now]", "search[" + order + "]"},
+	} {
+		if a, b := m.actionLogprob(t, c.page, thought, c.likely), m.actionLogprob(t, c.page, thought, c.unlikely); a <= b {
+			t.Errorf("%s: log-probability %.2f of %q, %.2f of %q", c.name, a, c.likely, b, c.unlikely)
+		}
+	}
+}
+
 // contexts returns texts of many kinds: household prompts with part of a response, the same with a
-// report of failure before it, random tokens, and nothing at all.
+// report of failure before it, pages of a shop, random tokens, and nothing at all.
 func contexts(m *Model, seed uint64) (out [][]int32) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for _, e := range examples(m, 4000+seed, 4003+seed) {
@@ -20,6 +48,15 @@ func contexts(m *Model, seed uint64) (out [][]int32) {
 		hint := m.vocab.Append(nil, "What came of it: Nothing happens. Another try was a success.", false)
 		with := slices.Insert(slices.Clone(e.prefix), len(e.prefix)-2, hint...)
 		out = append(out, append(with, e.response[:r.IntN(len(e.response))]...))
+	}
+	for _, page := range []string{startPage, listPage, itemPage} {
+		for _, response := range []string{"<think>The", thought + "<action>search[", thought + "<action>search[" + order, thought + "<action>click[hs0", thought + "<action>click[buy now]</action>"} {
+			ids, err := m.Render([]harness.Message{{Role: "user", Content: page}})
+			if err != nil {
+				panic(err) // the role is known
+			}
+			out = append(out, m.vocab.Append(ids, response, false))
+		}
 	}
 	for n := range 40 {
 		ids := make([]int32, n)
@@ -66,10 +103,14 @@ func TestDistributionIsExact(t *testing.T) {
 func TestScoreIsGeneration(t *testing.T) {
 	t.Parallel()
 	m := open1(t)
-	for i, e := range examples(m, 4100, 4106) {
+	prefixes := [][]int32{render(t, m, startPage), render(t, m, listPage), render(t, m, itemPage)}
+	for _, e := range examples(m, 4100, 4106) {
+		prefixes = append(prefixes, e.prefix)
+	}
+	for i, prefix := range prefixes {
 		seed := int64(i)
-		ids, events := generate(t, m, e.prefix, llm.Sampling{Temperature: 1, TopP: 1, MaxTokens: 80, Seed: &seed}, 3)
-		got, err := m.Score(context.Background(), llm.ScoreRequest{Prefix: e.prefix, Continuation: ids, TopLogprobs: 3})
+		ids, events := generate(t, m, prefix, llm.Sampling{Temperature: 1, TopP: 1, MaxTokens: 80, Seed: &seed}, 3)
+		got, err := m.Score(context.Background(), llm.ScoreRequest{Prefix: prefix, Continuation: ids, TopLogprobs: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

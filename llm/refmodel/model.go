@@ -6,6 +6,7 @@ import (
 	_ "embed" // the tables
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -49,9 +50,12 @@ type Model struct {
 	cfg         Config
 	info        llm.ModelInfo
 	vocab       *vocab.Vocab
-	static      *ngram.Table
+	settings    []setting // the first is the one that no offer tells
 	traits      []trait
 	ties        []int32 // classes tied to a token, by trait.tieStart … tieEnd
+	openSearch  int32
+	openClick   int32
+	fullStop    int32
 	openAction  int32
 	closeAction int32
 	openThink   int32
@@ -93,7 +97,7 @@ func open(cfg Config, data []byte) (*Model, error) {
 	if m.vocab, err = vocab.Parse(t.Vocabulary); err != nil {
 		return nil, fmt.Errorf("open reference model: %w", err)
 	}
-	if m.static, err = ngram.Load(t.NGrams, m.vocab.Size()); err != nil {
+	if err := m.readSettings(t.Settings); err != nil {
 		return nil, fmt.Errorf("open reference model: %w", err)
 	}
 	var p params
@@ -102,6 +106,7 @@ func open(cfg Config, data []byte) (*Model, error) {
 	}
 	m.setParams(p)
 	m.readTraits(t.Ties)
+	m.openSearch, m.openClick, m.fullStop = m.vocab.Lookup("search["), m.vocab.Lookup("click["), m.vocab.Lookup(". ")
 	m.openAction, m.closeAction = m.vocab.Lookup("<action>"), m.vocab.Lookup("</action>")
 	m.openThink, m.closeThink = m.vocab.Lookup("<think>"), m.vocab.Lookup("</think>")
 	m.info = llm.ModelInfo{
@@ -130,6 +135,33 @@ func (m *Model) readTraits(ties []prime.Tie) {
 		}
 		t.tieEnd = uint16(len(m.ties))
 	}
+}
+
+// setting is what the model knows of a household, or of one kind of page of a shop.
+type setting struct {
+	open   int32 // the tokens that begin a command of a kind which is offered here only: the token
+	class  int32 // and the next one's class
+	static *ngram.Table
+}
+
+func (m *Model) readSettings(list []prime.Setting) error {
+	for i, s := range list {
+		static, err := ngram.Load(s.NGrams, m.vocab.Size())
+		if err != nil {
+			return fmt.Errorf("setting %d: %w", i, err)
+		}
+		k := setting{open: -1, static: static}
+		if ids := m.vocab.Append(nil, s.Offers, false); len(ids) == 2 && i > 0 {
+			k.open, k.class = ids[0], m.vocab.Class(ids[1])
+		} else if len(ids) != 0 || i > 0 {
+			return fmt.Errorf("setting %d is told by %d tokens, want 2, and 0 for the first", i, len(ids))
+		}
+		m.settings = append(m.settings, k)
+	}
+	if len(m.settings) == 0 {
+		return errors.New("no settings")
+	}
+	return nil
 }
 
 // setParams spreads the fitted constants for reading.

@@ -5,15 +5,16 @@ import "github.com/hindsightrl/harness/llm/refmodel/internal/ngram"
 // The copying part's constants that are set by hand. They are part of the model: changing one changes
 // answers, so algorithm goes up with them.
 const (
-	algorithm = "1" // names this arithmetic in Info().Version
+	algorithm = "2" // names this arithmetic in Info().Version
 
-	maxWalk    = 256 // earlier occurrences that one prediction looks at, the latest first
-	maxMatch   = 8   // tokens of context that a match is compared over
-	matchSlack = 2   // occurrences that agree by this much less than the best one still vote
-	lookahead  = 8   // tokens after an occurrence that are searched for what the text is about
-	hintBack   = 64  // tokens before the response that say, with it, what the text is about
-	cueReach   = 40  // tokens after an occurrence in which a report of success or failure concerns it
-	maxCues    = 4   // reports that are read there
+	maxWalk    = 256  // earlier occurrences that one prediction looks at, the latest first
+	maxMatch   = 8    // tokens of context that a match is compared over
+	matchSlack = 2    // occurrences that agree by this much less than the best one still vote
+	lookahead  = 8    // tokens after an occurrence that are searched for what the text is about
+	hintBack   = 64   // tokens before the response that say, with it, what the text is about
+	cueReach   = 40   // tokens after an occurrence in which a report of success or failure concerns it
+	maxCues    = 4    // reports that are read there
+	offerReach = 1024 // tokens before the response in which an offer tells the setting
 
 	goodFactor  = 3    // an occurrence that was followed by success counts so many times
 	badFactor   = 2    // an occurrence that was followed by failure takes off so many times its weight

@@ -19,7 +19,7 @@ func (w *window) draw(uniform func() float64) int32 {
 			}
 		}
 	}
-	return w.m.static.Sample(&w.static, uniform)
+	return w.habits.Sample(&w.static, uniform)
 }
 
 // choice is a token and its probability.

@@ -18,9 +18,12 @@ type window struct {
 	cue  []int32  // positions of reports of success or failure, in order
 	meta []uint32 // by position: the token's class << 8 | flags
 
+	habits   *ngram.Table // the static part of the setting that the text is in
 	static   ngram.Context
 	topic    []uint8 // by class: quarters that the word counts as a topic
 	response int     // where the response begins: after the last Assistant marker, else 0
+	stated   int     // where the response says on after its first colon, 0 before one
+	filling  bool    // the response fills a blank
 	doubt    int     // reports of failure right before the response
 	closer   int32   // ends the tag that is open in the response, -1 for none
 
@@ -49,7 +52,7 @@ func (w *window) reset(prefix []int32) {
 	clear(w.head)
 	clear(w.topic)
 	w.cue = w.cue[:0]
-	w.response, w.doubt, w.closer = 0, 0, -1
+	w.response, w.stated, w.filling, w.doubt, w.closer = 0, 0, false, 0, -1
 	start := lastMarker(prefix)
 	w.read(prefix[:start])
 	if start > 0 {
@@ -59,7 +62,10 @@ func (w *window) reset(prefix []int32) {
 		w.link(id)
 		w.notice(id)
 	}
-	w.m.static.Seek(&w.static, w.ids)
+	if start == 0 {
+		w.habits = w.m.settings[0].static
+	}
+	w.habits.Seek(&w.static, w.ids)
 }
 
 // read is link for the many tokens before the response, the first of a window.
@@ -99,7 +105,7 @@ func (w *window) push(id int32) {
 	} else {
 		w.notice(id)
 	}
-	w.m.static.Push(&w.static, id)
+	w.habits.Push(&w.static, id)
 }
 
 // link enters a token in the index.
@@ -119,7 +125,7 @@ func (w *window) link(id int32) {
 // there casts doubt on habits.
 func (w *window) begin() {
 	clear(w.topic)
-	w.response, w.doubt, w.closer = len(w.ids), 0, -1
+	w.response, w.stated, w.filling, w.doubt, w.closer = len(w.ids), 0, false, 0, -1
 	from := max(0, len(w.ids)-hintBack)
 	for i, t := range w.meta[from:] {
 		if t&uint32(vocab.Content) != 0 {
@@ -129,6 +135,20 @@ func (w *window) begin() {
 			w.doubt = min(w.doubt+1, maxDoubt)
 		}
 	}
+	w.habits = w.setting().static
+	w.habits.Seek(&w.static, w.ids[:len(w.ids)-1])
+}
+
+// setting is what the last offer before the response tells.
+func (w *window) setting() *setting {
+	for i := len(w.ids) - 2; i >= max(0, len(w.ids)-offerReach); i-- {
+		for k := 1; k < len(w.m.settings); k++ {
+			if s := &w.m.settings[k]; w.ids[i] == s.open && int32(w.meta[i+1]>>8) == s.class {
+				return s
+			}
+		}
+	}
+	return &w.m.settings[0]
 }
 
 // notice lets a token of the response tell what the response is about.
@@ -139,7 +159,15 @@ func (w *window) notice(id int32) {
 	case w.m.openThink:
 		w.closer = w.m.closeThink
 	case w.m.closeAction, w.m.closeThink:
-		w.closer = -1
+		w.closer, w.filling = -1, false
+	case w.m.openSearch, w.m.openClick:
+		w.filling = w.closer == w.m.closeAction
+	case filled:
+		w.filling = false
+	case ':':
+		if w.stated == 0 && w.response > 0 {
+			w.stated = len(w.ids)
+		}
 	}
 	n := len(w.ids) - 1
 	if n > w.response && w.meta[n-1]&uint32(vocab.Content) != 0 && w.meta[n]&uint32(vocab.Number) == 0 {

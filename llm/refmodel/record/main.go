@@ -16,21 +16,21 @@ const longest = 40
 
 // What the corpus in the repository is made of.
 const (
-	households = 80 // household games
-	shops      = 20 // shopping sessions
-	repeats    = 3  // recordings per game of the panel
+	households = 80  // household games
+	orders     = 200 // orders of the embedded shop
+	repeats    = 3   // recordings per game of the panel
 )
 
 func main() {
 	out := flag.String("o", "corpus.jsonl.gz", "file to write")
 	flag.Parse()
-	if err := run(context.Background(), *out, households, shops, repeats); err != nil {
+	if err := run(context.Background(), *out, households, orders, repeats); err != nil {
 		fmt.Fprintln(os.Stderr, "record:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out string, games, sessions, repeat int) error {
+func run(ctx context.Context, out string, games, orders, repeat int) error {
 	ts, err := recordPanel(ctx, repeat)
 	if err != nil {
 		return err
@@ -38,9 +38,11 @@ func run(ctx context.Context, out string, games, sessions, repeat int) error {
 	for seed := range uint64(games) {
 		ts = append(ts, playHousehold(seed+1)...)
 	}
-	for seed := range uint64(sessions) {
-		ts = append(ts, playShop(seed+1)...)
+	visits, err := recordShop(ctx, orders)
+	if err != nil {
+		return err
 	}
+	ts = append(ts, visits...)
 	f, err := os.Create(out)
 	if err != nil {
 		return err

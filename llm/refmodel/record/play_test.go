@@ -11,6 +11,7 @@ import (
 	"github.com/hindsightrl/harness/agent"
 	"github.com/hindsightrl/harness/envs/alfworld"
 	"github.com/hindsightrl/harness/envs/alfworld/embedded"
+	shop "github.com/hindsightrl/harness/envs/webshop/embedded"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/llm/refmodel"
 )
@@ -19,6 +20,8 @@ import (
 type tally struct {
 	episodes, won, steps, valid, admissible int
 	mixed                                   int // games that were won by some samples and lost by others
+	ended                                   int // episodes that the environment ended
+	score                                   float64
 }
 
 func TestModelPlaysThePanel(t *testing.T) {
@@ -33,6 +36,41 @@ func TestModelPlaysThePanel(t *testing.T) {
 	}
 	if got.valid < got.steps*9/10 || got.admissible < got.steps*8/10 {
 		t.Errorf("%d of %d responses kept the format, %d commands worked", got.valid, got.steps, got.admissible)
+	}
+}
+
+// In the embedded shop the model searches for what the order says, looks at products and buys one, with
+// luck the right one.
+func TestModelShops(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	suite, err := shop.Suite(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks, err := suite.Tasks(ctx, "val")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := refmodel.New(refmodel.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got tally
+	for _, task := range tasks[:30] {
+		for sample := range 4 {
+			got.episodes++
+			if got.play(t, m, suite, task, sample, 15) {
+				got.won++
+			}
+		}
+	}
+	t.Logf("%+v", got)
+	if got.ended < got.episodes/2 || got.score < 0.1*float64(got.episodes) || got.won > got.episodes/2 {
+		t.Errorf("bought in %d of %d episodes, %d times the right thing, summed score %.1f", got.ended, got.episodes, got.won, got.score)
+	}
+	if got.valid < got.steps*9/10 {
+		t.Errorf("%d of %d responses kept the format", got.valid, got.steps)
 	}
 }
 
@@ -59,7 +97,7 @@ func playPanel(t *testing.T, samples int) (out tally) {
 	for _, task := range panel.Tasks {
 		won := 0
 		for sample := range samples {
-			if out.play(t, m, suite, task, sample) {
+			if out.play(t, m, suite, task, sample, 50) {
 				won++
 			}
 		}
@@ -75,7 +113,7 @@ func playPanel(t *testing.T, samples int) (out tally) {
 	return out
 }
 
-func (c *tally) play(t *testing.T, m *refmodel.Model, suite harness.Suite, task harness.Task, sample int) (won bool) {
+func (c *tally) play(t *testing.T, m *refmodel.Model, suite harness.Suite, task harness.Task, sample, steps int) (won bool) {
 	t.Helper()
 	ctx := context.Background()
 	env, err := suite.NewEnv(ctx)
@@ -89,7 +127,7 @@ func (c *tally) play(t *testing.T, m *refmodel.Model, suite harness.Suite, task 
 	}
 	format := agent.DefaultFormats().For(task.Env)
 	scene := agent.Scene{Task: format.Task(o), Window: agent.DefaultHistory, Observation: o}
-	for n := range 50 {
+	for n := range steps {
 		messages, err := format.Prompt(agent.DefaultTemplates(), scene)
 		if err != nil {
 			t.Fatal(err)
@@ -126,6 +164,8 @@ func (c *tally) play(t *testing.T, m *refmodel.Model, suite harness.Suite, task 
 		scene.History = append(scene.History, agent.Past{Observation: format.Observe(scene.Task, scene.Observation), Action: action})
 		scene.Observation = tr.Observation
 		if tr.Done {
+			c.ended++
+			c.score += tr.Score
 			return tr.Won
 		}
 	}

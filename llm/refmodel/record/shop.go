@@ -1,67 +1,101 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/agent"
+	"github.com/hindsightrl/harness/envs/webshop/embedded"
 	"github.com/hindsightrl/harness/llm/refmodel/internal/prime"
 )
 
-// The shelves of the pretended shop.
-var (
-	makes  = []string{"cotton", "leather", "wireless", "organic", "waterproof", "portable", "gluten free", "long lasting"}
-	goods  = []string{"shirt", "backpack", "headphones", "green tea", "running shoes", "table lamp", "face cream", "phone case"}
-	hues   = []string{"black", "white", "blue", "red", "grey"}
-	sizes  = []string{"small", "medium", "large"}
-	abroad = []string{"back to search", "< prev", "description", "features", "reviews"}
-)
+// longestVisit is the number of pages after which a recording of the shop ends.
+const longestVisit = 12
 
-// playShop words a session in a shop the way WebShop words its pages: search, open the first result,
-// choose the options, buy. It shows the model the form of such sessions and nothing of a real shop.
-func playShop(seed uint64) (ts []prime.Transcript) {
-	r := rand.New(rand.NewPCG(seed, 13))
-	pick := func(list []string) string { return list[r.IntN(len(list))] }
-	name, hue, size := pick(makes)+" "+pick(goods), pick(hues), pick(sizes)
-	price := 10 * (2 + r.IntN(9))
-	task := fmt.Sprintf("i am looking for a %s in %s, size %s, and price lower than %d.00 dollars", name, hue, size, price)
-	head := "WebShop [SEP] Instruction: [SEP] " + task + " [SEP] "
-	id := fmt.Sprintf("b0%d%c%d", r.IntN(100), 'a'+rune(r.IntN(26)), 100+r.IntN(900))
-	results := head + "Back to Search [SEP] Page 1 (Total results: 50) [SEP] Next > [SEP] " + strings.ToUpper(id) + " [SEP] " + name + ", " + hue + " [SEP] $19.99"
-	product := head + "Back to Search [SEP] < Prev [SEP] color [SEP] " + strings.Join(hues, " [SEP] ") + " [SEP] size [SEP] " + strings.Join(sizes, " [SEP] ") +
-		" [SEP] " + name + " [SEP] Price: $19.99 [SEP] Rating: N.A. [SEP] Description [SEP] Features [SEP] Reviews [SEP] Buy Now"
-	options := clicks(append(append([]string{}, abroad...), append(append([]string{"buy now"}, hues...), sizes...)...))
-	pages := []struct {
-		text       string
-		admissible []string
-		action     string
-	}{
-		{head + "Search", []string{"search[<your query>]", "click[search]"}, "search[" + name + " " + hue + "]"},
-		{results, clicks([]string{"back to search", "next >", id}), "click[" + id + "]"},
-		{product, options, "click[" + hue + "]"},
-		{product, options, "click[" + size + "]"},
-		{product, options, "click[buy now]"},
+// offers tell the kinds of pages: how a command begins that no other kind offers.
+var offers = []string{"search[<", "click[next", "click[buy", "click[<"}
+
+const aside = "click[description]"
+
+// recordShop lets the shop's expert shop for the first orders of the embedded shop's training split.
+func recordShop(ctx context.Context, orders int) (ts []prime.Transcript, err error) {
+	suite, err := embedded.Suite(ctx)
+	if err != nil {
+		return nil, err
 	}
-	format := agent.DefaultFormats().For("webshop")
-	scene := agent.Scene{Task: task, Window: agent.DefaultHistory}
-	for n, page := range pages {
-		scene.Observation = harness.Observation{Text: page.text, Admissible: page.admissible}
-		t, err := transcript(format, scene, page.action, n)
+	tasks, err := suite.Tasks(ctx, "train")
+	if err != nil {
+		return nil, err
+	}
+	env, err := suite.NewEnv(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer env.Close()
+	for i, task := range tasks[:orders] {
+		more, err := visit(ctx, env, task, i%3 == 0)
 		if err != nil {
-			panic(err) // the agent's own templates render
+			return nil, fmt.Errorf("record %s: %w", task.Key(), err)
 		}
-		t.Response = agent.Respond("The order reads: "+task+".", page.action)
-		ts = append(ts, t)
-		scene.History = append(scene.History, agent.Past{Observation: format.Observe(task, scene.Observation), Action: page.action})
+		ts = append(ts, more...)
 	}
-	return ts
+	return ts, nil
 }
 
-func clicks(what []string) (out []string) {
-	for _, w := range what {
-		out = append(out, "click["+w+"]")
+// visit records one order. The expert knows the product and would search for its title; a customer
+// who does not searches for the order's own words. A curious one reads the product's description before
+// anything else, which is not recorded, and comes back from it, which is.
+func visit(ctx context.Context, env harness.Env, task harness.Task, curious bool) (ts []prime.Transcript, err error) {
+	o, err := env.Reset(ctx, task)
+	if err != nil {
+		return nil, err
 	}
-	return out
+	format := agent.DefaultFormats().For(task.Env)
+	scene := agent.Scene{Task: format.Task(o), Window: agent.DefaultHistory, Observation: o}
+	for n := range longestVisit {
+		action, err := env.(harness.Advisor).Advise(ctx)
+		if err != nil {
+			return ts, nil // the expert knows no way on
+		}
+		if action == "click[back to search]" {
+			return ts, nil // the order's words did not find the product
+		}
+		if strings.HasPrefix(action, "search[") {
+			action = "search[" + scene.Task + "]"
+		}
+		if curious && slices.Contains(scene.Observation.Admissible, aside) {
+			action, curious = aside, false
+		}
+		if action != aside {
+			t, err := transcript(format, scene, action, n)
+			if err != nil {
+				return nil, err
+			}
+			t.Response = agent.Respond("The order reads: "+scene.Task, action)
+			t.Offers = offered(t.Prompt)
+			ts = append(ts, t)
+		}
+		tr, err := env.Step(ctx, action)
+		if err != nil {
+			return nil, err
+		}
+		if tr.Done {
+			break
+		}
+		scene.History = append(scene.History, agent.Past{Observation: format.Observe(scene.Task, scene.Observation), Action: action})
+		scene.Observation = tr.Observation
+	}
+	return ts, nil
+}
+
+// offered is the beginning that a page's list of commands has.
+func offered(prompt string) string {
+	i := slices.IndexFunc(offers, func(o string) bool { return strings.Contains(prompt, "'"+o) })
+	if i < 0 {
+		return ""
+	}
+	return offers[i]
 }

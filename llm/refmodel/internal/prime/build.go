@@ -22,11 +22,17 @@ import (
 // Tie says that experts whose task has the word From use the word To in their commands.
 type Tie struct{ From, To int32 }
 
+// Setting is what the model knows of one setting.
+type Setting struct {
+	Offers string // how a command begins that only this setting offers; "" for the one that none tells
+	NGrams []byte // ngram.Counts.Encode
+}
+
 // Tables are all that the model knows before it reads a context.
 type Tables struct {
 	Vocabulary []byte // vocab.Format
-	NGrams     []byte // ngram.Counts.Encode
 	Ties       []Tie  // by rising From, the closest first
+	Settings   []Setting
 	Corpus     string // SHA-256 of the corpus file, hex
 	Hash       string // of the above: 12 hex digits
 }
@@ -61,13 +67,16 @@ func Build(ts []Transcript) (*Tables, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build tables: %w", err)
 	}
-	var counts ngram.Counts
-	for _, t := range ts {
-		seq := v.Append([]int32{vocab.Assistant}, t.Response, false)
-		counts.Add(append(seq, vocab.EOS))
+	t := &Tables{Vocabulary: vocab.Format(list), Ties: ties(v, in(ts, ""))}
+	for _, setting := range settings(ts) {
+		var counts ngram.Counts
+		for _, one := range in(ts, setting) {
+			count(&counts, v, one)
+		}
+		counts.Prune(2, 2)
+		t.Settings = append(t.Settings, Setting{setting, counts.Encode()})
 	}
-	counts.Prune(2, 2)
-	return &Tables{Vocabulary: vocab.Format(list), NGrams: counts.Encode(), Ties: ties(v, ts)}, nil
+	return t, nil
 }
 
 // Limits of a tie: how many tasks have to show it, how often the command word goes with the task word,
@@ -175,15 +184,23 @@ func (t *Tables) Pack() ([]byte, error) {
 }
 
 type sizes struct {
-	Vocabulary, NGrams, Ties int
-	Corpus                   string
+	Vocabulary, Ties int
+	Offers           []string
+	NGrams           []int
+	Corpus           string
 }
 
 func (t *Tables) body() []byte {
-	head, _ := json.Marshal(sizes{len(t.Vocabulary), len(t.NGrams), len(t.Ties), t.Corpus})
+	n := sizes{Vocabulary: len(t.Vocabulary), Ties: len(t.Ties), Corpus: t.Corpus}
+	for _, s := range t.Settings {
+		n.Offers, n.NGrams = append(n.Offers, s.Offers), append(n.NGrams, len(s.NGrams))
+	}
+	head, _ := json.Marshal(n)
 	body := append(head, '\n')
 	body = append(body, t.Vocabulary...)
-	body = append(body, t.NGrams...)
+	for _, s := range t.Settings {
+		body = append(body, s.NGrams...)
+	}
 	for _, tie := range t.Ties {
 		body = binary.LittleEndian.AppendUint32(body, uint32(tie.From))
 		body = binary.LittleEndian.AppendUint32(body, uint32(tie.To))
@@ -206,13 +223,32 @@ func Unpack(data []byte) (*Tables, error) {
 	if err := json.Unmarshal(head, &n); err != nil {
 		return nil, fmt.Errorf("unpack tables: header: %w", err)
 	}
-	if n.Vocabulary < 0 || n.NGrams < 0 || n.Ties < 0 || n.Vocabulary+n.NGrams+8*n.Ties != len(rest) {
-		return nil, fmt.Errorf("unpack tables: parts of %+v in %d bytes", n, len(rest))
-	}
 	sum := sha256.Sum256(body)
-	t := &Tables{Vocabulary: rest[:n.Vocabulary], NGrams: rest[n.Vocabulary : n.Vocabulary+n.NGrams], Corpus: n.Corpus, Hash: hex.EncodeToString(sum[:6])}
-	for p := rest[n.Vocabulary+n.NGrams:]; len(p) > 0; p = p[8:] {
+	t := &Tables{Corpus: n.Corpus, Hash: hex.EncodeToString(sum[:6])}
+	var ok bool
+	if t.Vocabulary, rest, ok = cut(rest, n.Vocabulary); !ok || len(n.Offers) != len(n.NGrams) {
+		return nil, fmt.Errorf("unpack tables: parts of %+v in %d bytes", n, len(body))
+	}
+	for i, size := range n.NGrams {
+		s := Setting{Offers: n.Offers[i]}
+		if s.NGrams, rest, ok = cut(rest, size); !ok {
+			return nil, fmt.Errorf("unpack tables: parts of %+v in %d bytes", n, len(body))
+		}
+		t.Settings = append(t.Settings, s)
+	}
+	if n.Ties < 0 || 8*n.Ties != len(rest) {
+		return nil, fmt.Errorf("unpack tables: %d ties in %d bytes", n.Ties, len(rest))
+	}
+	for p := rest; len(p) > 0; p = p[8:] {
 		t.Ties = append(t.Ties, Tie{int32(binary.LittleEndian.Uint32(p)), int32(binary.LittleEndian.Uint32(p[4:]))})
 	}
 	return t, nil
+}
+
+// cut takes n bytes off the front.
+func cut(b []byte, n int) (head, rest []byte, ok bool) {
+	if n < 0 || n > len(b) {
+		return nil, nil, false
+	}
+	return b[:n], b[n:], true
 }

@@ -152,7 +152,8 @@ func TestTiesFollowTheTask(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	in := map[string]int{"command": 100, "shelf": 80}
+	in := map[string]map[string]int{"": {"command": 100, "shelf": 80}, "click[": {"page": 10}}
+	prompts := map[string]int{"": 100, "click[": 10}
 	for _, c := range []struct {
 		word string
 		want vocab.Flags
@@ -167,8 +168,9 @@ func TestFlags(t *testing.T) {
 		{"cd", vocab.Content},
 		{"command", 0},
 		{"shelf", vocab.Content},
+		{"Page", 0},
 	} {
-		if got := flagsOf(c.word, in, 100); got != c.want {
+		if got := flagsOf(c.word, in, prompts); got != c.want {
 			t.Errorf("flags of %q are %b, want %b", c.word, got, c.want)
 		}
 	}

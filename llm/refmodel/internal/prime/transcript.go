@@ -19,6 +19,7 @@ type Transcript struct {
 	Task        string `json:"task"`        // the instruction
 	Action      string `json:"action"`      // the command
 	Response    string `json:"response"`    // what a policy that decides like the expert says
+	Offers      string `json:"offers"`      // how a command begins that only pages of this kind offer; "" where none tells
 }
 
 // Openers of the expert's thought: what is to be done, then what is to be seen. The words are those

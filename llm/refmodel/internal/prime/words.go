@@ -75,8 +75,13 @@ var pattern = regexp.MustCompile(` ?[A-Za-z]+| ?[0-9]{1,2}`)
 // forms with and without a space before it, and small numbers.
 func words(ts []Transcript) []vocab.Word {
 	count := map[string]int{}
-	inPrompts := map[string]int{}
+	inPrompts := map[string]map[string]int{} // by setting
+	prompts := map[string]int{}
 	for _, t := range ts {
+		prompts[t.Offers]++
+		if inPrompts[t.Offers] == nil {
+			inPrompts[t.Offers] = map[string]int{}
+		}
 		seen := map[string]bool{}
 		for _, w := range pattern.FindAllString(t.Prompt+"\n"+t.Response, -1) {
 			w = strings.TrimPrefix(w, " ")
@@ -84,7 +89,7 @@ func words(ts []Transcript) []vocab.Word {
 			seen[strings.ToLower(w)] = true
 		}
 		for w := range seen {
-			inPrompts[w]++
+			inPrompts[t.Offers][w]++
 		}
 	}
 	for _, w := range strings.Fields(wordList) {
@@ -100,7 +105,7 @@ func words(ts []Transcript) []vocab.Word {
 		known[w.Text] = true
 	}
 	for _, w := range slices.Sorted(maps.Keys(count)) {
-		f := flagsOf(w, inPrompts, len(ts))
+		f := flagsOf(w, inPrompts, prompts)
 		for _, text := range []string{w, " " + w} {
 			if len(text) > 1 && !known[text] {
 				out = append(out, vocab.Word{Text: text, Flags: f})
@@ -118,7 +123,7 @@ func itoa(n int) string {
 	return string([]rune{rune('0' + n/10), rune('0' + n%10)})
 }
 
-func flagsOf(w string, inPrompts map[string]int, prompts int) (f vocab.Flags) {
+func flagsOf(w string, inPrompts map[string]map[string]int, prompts map[string]int) (f vocab.Flags) {
 	if w == "Nothing" { // "Nothing happens." reports failure; "you see nothing" does not
 		return vocab.Bad
 	}
@@ -132,8 +137,24 @@ func flagsOf(w string, inPrompts map[string]int, prompts int) (f vocab.Flags) {
 		return vocab.Number
 	case len(w) < 3 && w != "cd" && w != "tv" || slices.Contains(common, w):
 		return 0
-	case 20*inPrompts[w] > 19*prompts:
-		return 0 // in nearly all prompts: the wording of the template
+	}
+	if wording(w, inPrompts, prompts) {
+		return 0
 	}
 	return vocab.Content
+}
+
+// wording reports whether a word is the templates': in nearly all prompts of some settings, in nearly
+// none of the others.
+func wording(w string, inPrompts map[string]map[string]int, prompts map[string]int) bool {
+	always := false
+	for setting, n := range prompts {
+		switch k := inPrompts[setting][w]; {
+		case 50*k > 49*n:
+			always = true
+		case 20*k > n:
+			return false
+		}
+	}
+	return always
 }
