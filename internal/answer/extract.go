@@ -45,7 +45,7 @@ func Extract(response string) Found {
 	if f := declared(response); f.How != None {
 		return f
 	}
-	letter, number := lastMatch(lettered, response), lastMatch(numeral, response)
+	letter, number := lastLetter(response), lastNumber(response)
 	switch {
 	case letter.Start >= 0 && letter.Start > number.Start:
 		return trimmed(response, letter, Letter)
@@ -75,30 +75,61 @@ func declared(text string) Found {
 }
 
 var (
-	// statement is what announces an answer; what follows it on the line is the answer.
-	statement = regexp.MustCompile(`(?i)(?:\banswer(?:\*\*)?\s*(?:is\s*:|is\b|:|=)|####)[ \t]*(?:\*\*)?[ \t]*`)
+	// statement is what announces an answer, from its word on; what follows it on the line is the answer.
+	statement = regexp.MustCompile(`^(?i:answer(?:\*\*)?\s{0,8}(?:is\s{0,8}:|is\b|:|=)|####)[ \t]*(?:\*\*)?[ \t]*`)
 	// sentence ends an answer: a stop or a question that is no decimal point, or a word that begins the
 	// reason.
 	sentence = regexp.MustCompile(`(?i)[.!?;](?:\s|$)|,?\s(?:because|since|which|where|so that|as we)\b`)
-	lettered = regexp.MustCompile(`\(([A-J])\)|(?m:^\s*([A-J])[.)]?\s*$)`)
 	numeral  = regexp.MustCompile(`([-−]?\$?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)?%?|[-−]?\.\d+)`)
 )
 
 var nowhere = harness.Span{Start: -1, End: -1}
 
-// lastMatch is where the last match's first group that took part stands.
-func lastMatch(re *regexp.Regexp, text string) harness.Span {
+// lastNumber is the last number. Only what can belong to it is looked at with an expression: responses
+// are long, and expressions slow.
+func lastNumber(text string) harness.Span {
+	end := strings.LastIndexAny(text, "0123456789") + 1
+	if end == 0 {
+		return nowhere
+	}
+	start := end
+	for start > 0 && strings.IndexByte("0123456789,./$-\xe2\x88\x92", text[start-1]) >= 0 {
+		start--
+	}
+	if end < len(text) && text[end] == '%' {
+		end++
+	}
+	all := numeral.FindAllStringIndex(text[start:end], -1)
+	if len(all) == 0 {
+		return nowhere
+	}
+	last := all[len(all)-1]
+	return harness.Span{Start: start + last[0], End: start + last[1]}
+}
+
+// lastLetter is the last choice letter: in brackets, or alone on its line with a full stop or a bracket
+// behind it.
+func lastLetter(text string) harness.Span {
 	out := nowhere
-	for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
-		for g := 2; g < len(m); g += 2 {
-			if m[g] >= 0 {
-				out = harness.Span{Start: m[g], End: m[g+1]}
-				break
-			}
+	for i := len(text) - 3; i >= 0; i-- {
+		if text[i] == '(' && isChoice(text[i+1]) && text[i+2] == ')' {
+			out = harness.Span{Start: i + 1, End: i + 2}
+			break
 		}
+	}
+	for end := len(text); end > out.End; {
+		start := strings.LastIndexByte(text[:end], '\n') + 1
+		line := strings.TrimSpace(text[start:end])
+		if len(line) > 0 && len(line) <= 2 && isChoice(line[0]) && (len(line) == 1 || line[1] == '.' || line[1] == ')') {
+			at := start + strings.IndexByte(text[start:end], line[0])
+			return harness.Span{Start: at, End: at + 1}
+		}
+		end = start - 1
 	}
 	return out
 }
+
+func isChoice(c byte) bool { return 'A' <= c && c <= 'J' }
 
 // lastBox is the content of the \boxed{…} or \fbox{…} that closes last. Braces may nest; escaped ones
 // do not count.
@@ -159,9 +190,15 @@ func lastTag(text, name string) harness.Span {
 
 // lastStatement is what follows the last announcement on its line, up to the end of the sentence.
 func lastStatement(text string) harness.Span {
-	all := statement.FindAllStringIndex(text, -1)
-	for i := len(all) - 1; i >= 0; i-- {
-		start := all[i][1]
+	for at := len(text); ; {
+		if at = lastWord(text[:at]); at < 0 {
+			return nowhere
+		}
+		head := statement.FindString(text[at:min(len(text), at+64)])
+		if head == "" {
+			continue
+		}
+		start := at + len(head)
 		line, _, _ := strings.Cut(text[start:], "\n")
 		if m := sentence.FindStringIndex(line); m != nil {
 			line = line[:m[0]]
@@ -170,8 +207,28 @@ func lastStatement(text string) harness.Span {
 			return harness.Span{Start: start, End: start + len(line)}
 		}
 	}
-	return nowhere
 }
+
+// lastWord is where "answer", in any case of letters and at the beginning of a word, or "####" stands last;
+// −1 for neither.
+func lastWord(text string) int {
+	const word = "answer"
+	for i := len(text) - 1; i >= 0; i-- {
+		switch text[i] {
+		case 'a', 'A':
+			if i+len(word) <= len(text) && strings.EqualFold(text[i:i+len(word)], word) && (i == 0 || !isLetter(text[i-1])) {
+				return i
+			}
+		case '#':
+			if strings.HasPrefix(text[i:], "####") {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '_' }
 
 // trimmed makes a Found of a span without the space and the markup around it; None where nothing is
 // left.

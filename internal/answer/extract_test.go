@@ -31,6 +31,7 @@ func TestExtract(t *testing.T) {
 		{"The answer is:\n", "", None},
 		{"Natalia sold 48/2 = 24 clips.\n#### 72", "72", Stated},
 		{"The answer is (B).", "(B)", Stated},
+		{"THE ANSWER IS 9.", "9", Stated},
 		{"I would take (C), clearly", "C", Letter},
 		{"Reasons…\nD", "D", Letter},
 		{"(A) has 3 and 4", "4", Number},
@@ -70,6 +71,18 @@ func TestExtractLinear(t *testing.T) {
 		if f := Extract(strings.Repeat(part, 20_000)); len(f.Text) > 200_000 {
 			t.Errorf("%q repeated: an answer of %d bytes", part, len(f.Text))
 		}
+	}
+}
+
+func BenchmarkExtract(b *testing.B) {
+	response := strings.Repeat("What I see (so far): you arrive at shelf 1, and on it there is nothing that helps.\n", 20)
+	for name, text := range map[string]string{"boxed": response + `So \boxed{\frac{1}{2}}.`, "stated": response + "The final answer is 7.", "number": response} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				Extract(text)
+			}
+		})
 	}
 }
 

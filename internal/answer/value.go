@@ -3,6 +3,7 @@ package answer
 import (
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,9 @@ const maxItems = 32
 
 // read parses an answer. Whatever it is, there is a value for it: text, where nothing else fits.
 func read(s string) value {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && s[0] != '+' { // most answers: no expression is needed
+		return value{kind: kindNumber, text: s, number: number{rat: new(big.Rat).SetInt64(n), f: float64(n)}}
+	}
 	if len(s) > maxLength {
 		return value{kind: kindText, text: plainText(s)}
 	}
