@@ -78,7 +78,7 @@ func (e *episode) begin(hard context.Context) (id int64, recorded []harness.Step
 		e.branch.steps, e.branch.kept = nil, nil
 	}
 	if e.branch != nil && e.branch.fork != nil {
-		rec := e.cfg.Recorder.(TreeRecorder) //nolint:errcheck,forcetypeassert // RunTrees has made sure
+		rec := e.cfg.Recorder.(TreeRecorder) //nolint:forcetypeassert // RunTrees has made sure
 		return rec.BeginLeaf(hard, e.ref, *e.branch.fork)
 	}
 	return e.cfg.Recorder.Begin(hard, e.ref)
@@ -148,7 +148,7 @@ func (a *attempt) restore(ctx context.Context, recorded []harness.Step, state ha
 		before = s.Next
 	}
 	_, err = guard(harness.FailEnv, "restore", func() (struct{}, error) {
-		return struct{}{}, a.env.(harness.Snapshotter).Restore(state) //nolint:errcheck,forcetypeassert // it made snapshots
+		return struct{}{}, a.env.(harness.Snapshotter).Restore(state) //nolint:forcetypeassert // it made snapshots
 	})
 	return err
 }

@@ -248,11 +248,19 @@ func TestTreeByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := Piece{From: 0, Leaves: 4}
+	rRest, bRest := Piece{From: 2, Leaves: 1, Value: 6}, Piece{From: 2, Leaves: 1, Value: -4}
+	cRest, cd := Piece{From: 2, Leaves: 2, Value: -2}, func(v float64) []Piece { return []Piece{{From: 0, Leaves: 1, Value: v}} }
 	want := [][]Piece{
-		{shared}, {shared, {From: 2, Leaves: 1, Value: 6}},
-		{shared}, {shared, {From: 2, Leaves: 1, Value: -4}},
-		{shared}, {shared, {From: 2, Leaves: 2, Value: -2}}, {{From: 0, Leaves: 1, Value: 2}},
-		{shared}, {shared, {From: 2, Leaves: 2, Value: -2}}, {{From: 0, Leaves: 1, Value: -2}},
+		{shared},
+		{shared, rRest},
+		{shared},
+		{shared, bRest},
+		{shared},
+		{shared, cRest},
+		cd(2),
+		{shared},
+		{shared, cRest},
+		cd(-2),
 	}
 	for i := range want {
 		if !slices.Equal(got.Pieces[i], want[i]) {
