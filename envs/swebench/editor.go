@@ -20,12 +20,12 @@ const (
 	editPath  = "/tmp/.hindsight-edit"
 )
 
-// editProblem is what an agent did wrong with the editor.
-type editProblem string
+// editError is what an agent did wrong with the editor.
+type editError string
 
-func (p editProblem) Error() string { return string(p) }
+func (p editError) Error() string { return string(p) }
 
-func wrong(format string, args ...any) error { return editProblem(fmt.Sprintf(format, args...)) }
+func wrong(format string, args ...any) error { return editError(fmt.Sprintf(format, args...)) }
 
 // edit runs a command of file_editor. Files are changed from outside, so that an image need not hold a
 // language to do it in; links are followed, and modes stay.
@@ -49,7 +49,7 @@ func (e *Env) edit(ctx context.Context, p map[string]string) (string, error) {
 	default:
 		return fmt.Sprintf("There is no command %q; there are view, create, str_replace, insert and undo_edit.", p["command"]), nil
 	}
-	if problem := editProblem(""); errors.As(err, &problem) {
+	if problem := editError(""); errors.As(err, &problem) {
 		return string(problem), nil
 	}
 	return text, err

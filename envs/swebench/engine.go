@@ -6,13 +6,15 @@ import (
 	"github.com/hindsightrl/harness/envs/internal/container"
 )
 
-// Engine is a connection to a Docker daemon, EngineConfig says which and on whose behalf, and the others
-// are what containers may use and what of the defaults is given up.
 type (
-	Engine       = container.Engine
+	// Engine is a connection to a Docker daemon.
+	Engine = container.Engine
+	// EngineConfig says which daemon, and on whose behalf.
 	EngineConfig = container.Config
-	Limits       = container.Limits
-	Relax        = container.Relax
+	// Limits bound what a container may use.
+	Limits = container.Limits
+	// Relax gives defaults of containers up.
+	Relax = container.Relax
 )
 
 // OpenEngine connects to the daemon; an error where none answers is an environment failure and says so.

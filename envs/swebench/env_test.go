@@ -401,11 +401,13 @@ func TestEndings(t *testing.T) {
 		patch    string
 	}{
 		"resolved": {
-			stubJudge{j: Judgement{Resolved: true, Status: "RESOLVED_FULL", FailToPass: Tally{Passed: 1}, Output: "PASSED a"}}, submit, diff, 1, true,
+			stubJudge{j: Judgement{Resolved: true, Status: "RESOLVED_FULL", FailToPass: Tally{Passed: 1}, Output: "PASSED a"}},
+			submit, diff, 1, true,
 			"The patch resolves the issue: 1 of 1 tests that had to be repaired pass, and 0 of 0 that had to stay.\n\nOutput of the tests:\nPASSED a", diff + "\n",
 		},
 		"not resolved": {
-			stubJudge{j: Judgement{Status: "RESOLVED_NO", FailToPass: Tally{Failed: []string{"a"}}}}, submit, diff, 0, false,
+			stubJudge{j: Judgement{Status: "RESOLVED_NO", FailToPass: Tally{Failed: []string{"a"}}}},
+			submit, diff, 0, false,
 			"The patch does not resolve the issue: 0 of 1 tests that had to be repaired pass, and 0 of 0 that had to stay.\nStill failing: a", diff + "\n",
 		},
 		"not applied": {

@@ -96,7 +96,7 @@ func (e *Env) edits(ctx context.Context) ([]sweaction.Call, error) {
 			return nil, errNoEdits
 		}
 		content, err := e.read(ctx, name)
-		if errors.As(err, new(editProblem)) {
+		if errors.As(err, new(editError)) {
 			return nil, errNoEdits
 		}
 		if err != nil {

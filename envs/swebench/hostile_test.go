@@ -37,8 +37,10 @@ func TestHostileCommandsAreAnswered(t *testing.T) {
 		{"network", "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 2)' 2>&1 | tail -1", "OSError: [Errno 101]"},
 		{"capabilities", "mount -t tmpfs none /mnt", "<returncode>32</returncode>"},
 		{"no bash", "PATH=/nowhere git status", "<returncode>127</returncode>"},
-		{"the future", "git log --all --format=%s; git tag; git remote; git reflog; git cat-file --batch-all-objects --batch-check | grep -c commit",
-			"<output>\nWrite it\nSay what it is\nv0.1.0\nv0.2.0\n2\n</output>"},
+		{
+			"the future", "git log --all --format=%s; git tag; git remote; git reflog; git cat-file --batch-all-objects --batch-check | grep -c commit",
+			"<output>\nWrite it\nSay what it is\nv0.1.0\nv0.2.0\n2\n</output>",
+		},
 	} {
 		if got := step(t, env, c.command).Observation.Text; !strings.Contains(got, c.want) {
 			t.Errorf("%s: %.500q has no %q", c.name, got, c.want)

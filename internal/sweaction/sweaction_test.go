@@ -80,7 +80,8 @@ func TestTools(t *testing.T) {
 		},
 		"text counts exactly": {
 			"<function=file_editor><parameter=command>create</parameter><parameter=path>/a</parameter><parameter=file_text>\n\n  x < y > z\n\n</parameter></function>",
-			sweaction.Call{Function: "file_editor", Params: map[string]string{"command": "create", "path": "/a", "file_text": "\n  x < y > z\n"}}, "",
+			sweaction.Call{Function: "file_editor", Params: map[string]string{"command": "create", "path": "/a", "file_text": "\n  x < y > z\n"}},
+			"",
 		},
 		"another name": {
 			"<function=bash><parameter=command>ls</parameter></function>", sweaction.Call{Function: "execute_bash", Params: map[string]string{"cmd": "ls"}}, "",
