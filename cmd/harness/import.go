@@ -64,6 +64,7 @@ An import that was stopped goes on when it is started again.`,
   harness import --format atif trajectory.json --rewards rewards.json --name one
   harness credit --run theirs`,
 		GroupID: "feed",
+		Args:    cobra.ArbitraryArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args) },
 	}
 	f := cmd.Flags()
