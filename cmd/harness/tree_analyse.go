@@ -27,6 +27,7 @@ type analyseTreesCommand struct {
 	history  int
 	workers  int
 	format   string // of prompts
+	returns  string // what episodes are compared by
 	asJSON   bool
 }
 
@@ -58,6 +59,7 @@ quantity.`,
 	f.IntVar(&c.maxSteps, "max-steps", 0, "steps per episode; 0 = the environment's own limit")
 	f.IntVar(&c.history, "history", agent.DefaultHistory, "past steps that a prompt shows")
 	f.StringVar(&c.format, "templates", "", "prompt templates, as for rollout")
+	f.StringVar(&c.returns, "returns", returnsReward, "what episodes are compared by: reward, or score (the task's, in [0, 1]: a shop's reward may be all or nothing)")
 	f.IntVar(&c.workers, "workers", 8, "episodes that run at the same time")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	return cmd
@@ -69,6 +71,8 @@ func (c *analyseTreesCommand) run(cmd *cobra.Command) error {
 	case err != nil:
 	case c.sampler.name == parallelName:
 		err = errors.New("--sampler parallel: there is nothing to compare it with")
+	case c.returns != returnsReward && c.returns != returnsScore:
+		err = fmt.Errorf("--returns %q: want %s or %s", c.returns, returnsReward, returnsScore)
 	case c.seeds < 1 || c.tasks < 0 || c.maxSteps < 0 || c.history < 0 || c.workers < 1:
 		err = errors.New("--seeds and --workers must be at least 1, --tasks, --max-steps and --history cannot be negative")
 	default:
@@ -122,12 +126,12 @@ func (c *analyseTreesCommand) compare(ctx context.Context, way groupSampler) (ou
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	leaves := way.size(0)
-	out = treeComparison{Panel: panel.Name, Tasks: len(panel.Tasks), Seeds: c.seeds, Leaves: leaves, Policy: policy.name, Sampler: c.sampler.name}
+	out = treeComparison{Panel: panel.Name, Tasks: len(panel.Tasks), Seeds: c.seeds, Leaves: leaves, Policy: policy.name, Sampler: c.sampler.name, Returns: c.returns}
 	cfg := agent.Config{
 		Suites: suitesOf(suite), Policy: policy.Policy, Templates: templates, Workers: c.workers, MaxSteps: c.maxSteps,
 		History: historyOf(c.history), Log: c.g.log, Now: c.g.now,
 	}
-	m := newTreeMeasure()
+	m := newTreeMeasure(c.returns)
 	for n := range c.seeds {
 		cfg.RunSeed = c.seed + int64(n)
 		grown, err := c.play(ctx, db, fmt.Sprintf("trees-%d", n), panel, leaves, way, cfg)

@@ -18,7 +18,8 @@ type treeComparison struct {
 	Seeds   int       `json:"seeds"`
 	Policy  string    `json:"policy"`
 	Sampler string    `json:"sampler"`
-	Leaves  int       `json:"leaves"` // places of a group
+	Leaves  int       `json:"leaves"`  // places of a group
+	Returns string    `json:"returns"` // reward or score
 	Ways    []treeWay `json:"ways"`
 }
 
@@ -53,14 +54,21 @@ func (w *treeWay) all() []*measured {
 	return []*measured{&w.Episodes, &w.Tokens, &w.Actions, &w.Words, &w.Won, &w.Found, &w.Signal, &w.Variance, &w.Local}
 }
 
+// What episodes are compared by.
+const (
+	returnsReward = "reward"
+	returnsScore  = "score"
+)
+
 // treeMeasure gathers groups by way.
 type treeMeasure struct {
 	names  []string
+	score  bool // in place of the reward
 	groups map[string][]groupFigures
 }
 
-func newTreeMeasure() *treeMeasure {
-	return &treeMeasure{names: []string{"trees", "apart, equal tokens", "apart, equal leaves"}, groups: map[string][]groupFigures{}}
+func newTreeMeasure(returns string) *treeMeasure {
+	return &treeMeasure{score: returns == returnsScore, names: []string{"trees", "apart, equal tokens", "apart, equal leaves"}, groups: map[string][]groupFigures{}}
 }
 
 // group measures a task's trees and the episodes drawn apart.
@@ -72,6 +80,13 @@ func (m *treeMeasure) group(ctx context.Context, db *store.Store, grown, apart i
 	others, err := db.GroupEpisodes(ctx, apart, g)
 	if err != nil {
 		return err
+	}
+	if m.score {
+		for _, all := range [][]harness.GroupEpisode{trees, others} {
+			for i := range all {
+				all[i].Outcome.Reward = all[i].Outcome.Score
+			}
+		}
 	}
 	figures, err := figuresOf(trees)
 	if err != nil {
@@ -242,8 +257,8 @@ func (m *treeMeasure) ways() []treeWay {
 }
 
 func (c treeComparison) write(w io.Writer) error {
-	fmt.Fprintf(w, "%s, %s, %s; policy %s, --sampler %s with %s a group; means over tasks and seeds ± standard error\n",
-		c.Panel, plural(c.Tasks, "task"), plural(c.Seeds, "seed"), c.Policy, c.Sampler, plural(c.Leaves, "place"))
+	fmt.Fprintf(w, "%s, %s, %s; policy %s, --sampler %s with %s a group, returns: %s; means over tasks and seeds ± standard error\n",
+		c.Panel, plural(c.Tasks, "task"), plural(c.Seeds, "seed"), c.Policy, c.Sampler, plural(c.Leaves, "place"), c.Returns)
 	t := table{columns: []column{{title: "way"}}}
 	for _, title := range []string{"episodes", "tokens", "acts in states", "acts", "won", "found", "signal", "A² episode", "A² forks"} {
 		t.columns = append(t.columns, column{title: title, right: true})
@@ -256,7 +271,7 @@ func (c treeComparison) write(w io.Writer) error {
 			case 4, 5, 6:
 				cells = append(cells, fmt.Sprintf("%.1f%% ± %.1f", 100*v.Mean, 100*v.SE))
 			case 7, 8:
-				cells = append(cells, fmt.Sprintf("%.2f ± %.2f", v.Mean, v.SE))
+				cells = append(cells, fmt.Sprintf("%.3g ± %.2g", v.Mean, v.SE))
 			default:
 				cells = append(cells, fmt.Sprintf("%.1f ± %.1f", v.Mean, v.SE))
 			}
