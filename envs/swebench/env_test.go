@@ -244,6 +244,36 @@ func TestResetFailsForGoodWhereTheImageIsWrong(t *testing.T) {
 	}
 }
 
+func TestRowsThatNobodyCanJudgeFailBeforeTheWork(t *testing.T) {
+	t.Parallel()
+	in := fakeInstance
+	in.EvalScript = ""
+	data, err := NewDataset([]*Instance{&in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &fakeBoxes{images: []string{fakeImage}}
+	for _, c := range []struct {
+		judge Judge
+		want  error
+	}{{stubJudge{}, ErrNoEvalScript}, {nil, nil}} {
+		judge, want := c.judge, c.want
+		s, err := newSuite(b, data, Config{Judge: judge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env, err := s.NewEnv(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = env.Reset(t.Context(), TaskOf(&in))
+		if !errors.Is(err, want) || want != nil && (!strings.Contains(errext.Hint(err), "--evaluate=false") || len(b.specs) != 0) {
+			t.Errorf("judge %v: %v, hint %q", judge, err, errext.Hint(err))
+		}
+		b.specs = nil
+	}
+}
+
 func TestMissingImagesSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	env, err := fakeSuite(t, &fakeBoxes{images: []string{"other:1"}}, Config{}).NewEnv(t.Context())

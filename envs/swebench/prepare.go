@@ -51,7 +51,7 @@ func prepare(ctx context.Context, b box, in *Instance, cfg Config) (baseline, er
 	}
 	script := "( " + baselineScript + " )"
 	if !cfg.KeepHistory {
-		script = "( " + ScrubScript(WorkDir, in.BaseCommit) + " ) || exit $?\n( " + ScrubCheckScript(WorkDir) + " ) || exit $?\n" + script
+		script = "( " + HideFutureScript(WorkDir, in.BaseCommit) + " ) || exit $?\n" + script
 	}
 	const op = "prepare the repository"
 	res, err := b.Exec(ctx, container.Command{Args: []string{"sh", "-c", script}, Timeout: cfg.SetupTimeout})

@@ -75,6 +75,21 @@ func ScrubCheckScript(dir string) string {
 	return fmt.Sprintf(checkTemplate, shellQuote(dir), "", scrubMark, maxLeaks)
 }
 
+// hideTemplate looks before it scrubs: to rewrite the objects of a large repository takes a minute, and
+// images of newer releases come without their future.
+const hideTemplate = `known=$( ( %[1]s ) ) || exit 3
+if [ -n %[4]s ] && ! git -c safe.directory='*' -C %[3]s merge-base --is-ancestor %[4]s HEAD; then echo '%[5]swrong-base'; exit 4; fi
+if [ "$known" = '%[5]sdone' ]; then echo "$known"; exit 0; fi
+( %[2]s ) || exit $?
+( %[1]s ) || exit 3
+`
+
+// HideFutureScript is ScrubScript and then ScrubCheckScript, or the check alone where it finds nothing to
+// scrub. ScrubReport reads its output; its exit codes are ScrubScript's.
+func HideFutureScript(dir, base string) string {
+	return fmt.Sprintf(hideTemplate, ScrubCheckScript(dir), ScrubScript(dir, base), shellQuote(dir), shellQuote(base), scrubMark)
+}
+
 // ErrScrubIncomplete is returned for the output of a check that did not run to its end.
 var ErrScrubIncomplete = errors.New("the check of the repository's history did not finish")
 

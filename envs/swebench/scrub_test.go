@@ -159,6 +159,36 @@ func TestScrubRefuses(t *testing.T) {
 	}
 }
 
+// A repository without a future is left as it is: nothing of it is written anew.
+func TestHideFutureLooksFirst(t *testing.T) {
+	t.Parallel()
+	r, base, fix := future(t)
+	packs := func() string { return r.run("sh", "-c", "ls -i .git/objects/pack") }
+	hide := func() {
+		t.Helper()
+		leaks, err := swebench.ScrubReport(r.run("sh", "-c", swebench.HideFutureScript(r.dir, base)))
+		if err != nil || len(leaks) != 0 {
+			t.Fatalf("leaks %q, %v", leaks, err)
+		}
+	}
+	hide()
+	if exec.Command("git", "-C", r.dir, "cat-file", "-e", fix).Run() == nil {
+		t.Error("the fix can still be read")
+	}
+	before := packs()
+	hide()
+	if after := packs(); after != before {
+		t.Errorf("the packs were written anew:\n%s\n%s", before, after)
+	}
+	for code, c := range map[int][2]string{3: {t.TempDir(), ""}, 4: {r.dir, strings.Repeat("0", 40)}} {
+		err := exec.Command("sh", "-c", swebench.HideFutureScript(c[0], c[1])).Run()
+		exit := (*exec.ExitError)(nil)
+		if !errors.As(err, &exit) || exit.ExitCode() != code {
+			t.Errorf("%q: %v, want exit code %d", c, err, code)
+		}
+	}
+}
+
 func TestScrubReport(t *testing.T) {
 	t.Parallel()
 	leaks, err := swebench.ScrubReport("noise\nhindsight-scrub ref refs/x\r\nhindsight-scrub done\n")
