@@ -62,7 +62,7 @@ func (c RewardConfig) rules() answer.Rules {
 	return answer.Rules{Exact: c.Exact, Tolerance: c.Tolerance}
 }
 
-// ErrNoAnswers: a vote is to be held and the run's episodes do not end with an answer.
+// ErrNoAnswers says that a vote is to be held and the run's episodes do not end with an answer.
 var ErrNoAnswers = errors.New("the run has no questions: nothing to vote on")
 
 // GroupVote is the vote of one group.

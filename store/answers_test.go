@@ -49,6 +49,11 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("answer %d: %+v, the step has %d tokens of version %d, action %q", i, a, tokens, version, last.Action)
 		}
 	}
+	for _, a := range got {
+		if a.Started.IsZero() || !a.Finished.After(a.Started) {
+			t.Errorf("episode %d ran from %v to %v", a.Episode, a.Started, a.Finished)
+		}
+	}
 	if f := got[1].Fork; f == nil || *f != fork {
 		t.Errorf("the leaf's fork: %v", f)
 	}

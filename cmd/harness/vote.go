@@ -210,6 +210,7 @@ func (c *voteCommand) printQuestions(r *voteReport) error {
 		{title: "right"},
 		{title: "tokens sampled", right: true},
 		{title: "of the leaves", right: true},
+		{title: "time", right: true},
 	}}
 	for i := range r.Questions {
 		q := &r.Questions[i]
@@ -218,7 +219,7 @@ func (c *voteCommand) printQuestions(r *voteReport) error {
 			right = map[bool]string{true: "yes", false: "no"}[q.Right]
 		}
 		t.add(q.Task, strconv.Itoa(q.Responses), strconv.Itoa(q.Abstained), strconv.Itoa(q.Classes), strconv.Itoa(q.Votes), strconv.Itoa(q.Tied),
-			firstLine(q.Label), right, strconv.Itoa(q.Cost.Sampled), percent(q.Cost.Sampled, q.Cost.Leaves))
+			firstLine(q.Label), right, strconv.Itoa(q.Cost.Sampled), percent(q.Cost.Sampled, q.Cost.Leaves), short(q.Cost.Wall))
 	}
 	return t.write(c.g.stdout)
 }
