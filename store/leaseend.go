@@ -86,9 +86,9 @@ func (f *Feed) Counts(ctx context.Context) (c harness.FeedCounts, err error) {
 		const total = `SELECT count(*),
 			coalesce(sum(l.state = 'held'), 0), coalesce(sum(l.state = 'acked'), 0),
 			coalesce(sum(CASE WHEN l.state = 'acked' THEN f.rows END), 0), coalesce(sum(CASE WHEN l.state = 'acked' THEN f.tokens END), 0),
-			coalesce(sum(f.lease_id IS NULL AND EXISTS (SELECT 1 FROM episodes e WHERE e.group_id = g.id AND e.status IN ('pending', 'running'))), 0),
-			coalesce(sum(f.lease_id IS NULL AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.group_id = g.id AND e.status IN ('pending', 'running'))
-				AND NOT EXISTS (SELECT 1 FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = 0 WHERE e.group_id = g.id AND e.status = 'done')), 0)
+			coalesce(sum(CASE WHEN f.lease_id IS NULL THEN EXISTS (SELECT 1 FROM episodes e WHERE e.group_id = g.id AND e.status IN ('pending', 'running')) END), 0),
+			coalesce(sum(CASE WHEN f.lease_id IS NULL THEN NOT EXISTS (SELECT 1 FROM episodes e WHERE e.group_id = g.id AND e.status IN ('pending', 'running'))
+				AND NOT EXISTS (SELECT 1 FROM episodes e JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = 0 WHERE e.group_id = g.id AND e.status = 'done') END), 0)
 			FROM groups g LEFT JOIN feed_groups f ON f.feed_id = ?2 AND f.group_id = g.id LEFT JOIN leases l ON l.id = f.lease_id WHERE g.run_id = ?1`
 		var all int
 		if err := q.QueryRowContext(ctx, total, f.spec.RunID, f.id).Scan(&all, &c.Held, &c.Acked, &c.Rows, &c.Tokens, &c.Open, &c.Empty); err != nil {

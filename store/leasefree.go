@@ -45,17 +45,6 @@ func (f *Feed) Drop(ctx context.Context, group int, reason string) (dropped bool
 	return dropped, nil
 }
 
-// EmptyGroups counts the run's groups that finished without a step to hand over: no feed ever has them.
-func (f *Feed) EmptyGroups(ctx context.Context) (n int, err error) {
-	const text = `SELECT count(*) FROM groups g WHERE g.run_id = ?1
-		AND EXISTS (SELECT 1 FROM episodes e WHERE e.group_id = g.id AND e.status = 'failed')
-		AND NOT EXISTS (SELECT 1 FROM episodes e WHERE e.group_id = g.id AND e.status <> 'failed')`
-	if err := f.s.db.QueryRowContext(ctx, text, f.spec.RunID).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count the empty groups of run %d: %w", f.spec.RunID, classify(err))
-	}
-	return n, nil
-}
-
 // GrowCreditPass adds the rows of whole groups to the pass of p's key, which it makes where it is absent, and
 // sets the pass's report to p's. All of it happens or nothing. Rows that the pass has already stay as they
 // are, and nothing changes where it has all of them.

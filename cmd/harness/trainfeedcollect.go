@@ -104,17 +104,23 @@ func (t *trainFeed) admit(ctx context.Context, group int) error {
 	return nil
 }
 
+// recountEvery bounds how often the groups of a long run are counted.
+const recountEvery = 250 * time.Millisecond
+
 // recount reads from the ledger which groups are out of the pace's way.
 func (t *trainFeed) recount(ctx context.Context) error {
+	t.counting.Lock()
+	defer t.counting.Unlock()
+	now := t.g.now()
+	if now.Sub(t.counted) < recountEvery {
+		return nil
+	}
+	t.counted = now
 	c, err := t.book.Counts(ctx)
 	if err != nil {
 		return err
 	}
-	empty, err := t.book.EmptyGroups(ctx)
-	if err != nil {
-		return err
-	}
-	t.lost.Store(int64(empty + c.Dropped))
+	t.lost.Store(int64(c.Empty + c.Dropped))
 	t.acked.Store(int64(c.Acked))
 	return nil
 }

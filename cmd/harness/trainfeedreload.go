@@ -122,6 +122,9 @@ func (t *trainFeed) onVersion(ctx context.Context, p feed.Posted) error {
 	if !t.plan.Reload.Enabled {
 		return nil
 	}
+	ctx, cancel := context.WithCancel(ctx) // it outlives the trainer's connection, and not a hard stop
+	defer cancel()
+	defer context.AfterFunc(t.st.hard, cancel)()
 	return t.load(ctx, p)
 }
 
@@ -130,6 +133,10 @@ func (t *trainFeed) onVersion(ctx context.Context, p feed.Posted) error {
 func (t *trainFeed) load(ctx context.Context, p feed.Posted) error {
 	t.healing.Lock()
 	defer t.healing.Unlock()
+	return t.loadLocked(ctx, p)
+}
+
+func (t *trainFeed) loadLocked(ctx context.Context, p feed.Posted) error {
 	u, err := t.updater()
 	if err != nil {
 		return err
@@ -221,11 +228,13 @@ func (t *trainFeed) heal(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if p := t.stuck.Load(); p != nil {
-			if err := t.load(ctx, *p); err != nil && ctx.Err() == nil {
+		t.healing.Lock()
+		if p := t.stuck.Load(); p != nil { // looked at under the lock: a newer version may have been loaded
+			if err := t.loadLocked(ctx, *p); err != nil && ctx.Err() == nil {
 				t.g.log.Warn("policy server still does not take the version", "version", p.Version, "error", err)
 			}
 		}
+		t.healing.Unlock()
 	}
 }
 

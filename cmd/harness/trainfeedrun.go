@@ -49,6 +49,9 @@ type trainFeed struct {
 	lost  atomic.Int64  // groups that never reach a trainer
 	acked atomic.Int64
 
+	counting sync.Mutex
+	counted  time.Time // when lost and acked were read last
+
 	collected atomic.Bool                 // collecting has ended
 	healing   sync.Mutex                  // one reload at a time
 	stuck     atomic.Pointer[feed.Posted] // a version whose reload left the policy server paused
