@@ -1,6 +1,7 @@
 package creditrun
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,6 +32,9 @@ type RewardConfig struct {
 func DefaultReward() RewardConfig {
 	return RewardConfig{Source: RewardEnvironment, Tolerance: answer.DefaultTolerance}
 }
+
+// Name is the source's; "environment" for the zero value.
+func (c RewardConfig) Name() string { return string(cmp.Or(c.Source, RewardEnvironment)) }
 
 // Validate reports the first setting outside its range (credit.ErrConfig).
 func (c RewardConfig) Validate() error {

@@ -150,6 +150,9 @@ func TestRewardConfig(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
+	if (RewardConfig{}).Name() != "environment" || (RewardConfig{Source: RewardVote}).Name() != "vote" {
+		t.Error("a source has another name")
+	}
 	// A pass by the environment's rewards has the key that it had before there were others.
 	key := func(change func(*Config)) string {
 		c := DefaultConfig(credit.GRPO, false)

@@ -249,7 +249,7 @@ func listCredit(ctx context.Context, g *globals, db *store.Store, name string, a
 		}
 		return writeJSON(g.stdout, passes)
 	}
-	t := table{columns: []column{{title: "pass", right: true}, {title: "run"}, {title: "created"}, {title: "estimator"}, {title: "response"}, {title: "token"}, {title: "rows", right: true}, {title: "key"}}}
+	t := table{columns: []column{{title: "pass", right: true}, {title: "run"}, {title: "created"}, {title: "reward"}, {title: "estimator"}, {title: "response"}, {title: "token"}, {title: "rows", right: true}, {title: "key"}}}
 	for _, p := range passes {
 		s, err := decodePass(p)
 		if err != nil {
@@ -259,7 +259,7 @@ func listCredit(ctx context.Context, g *globals, db *store.Store, name string, a
 		if err != nil {
 			return err
 		}
-		t.add(strconv.FormatInt(p.ID, 10), run.Name, p.Created.Local().Format(time.DateTime), string(s.cfg.Estimator.Name),
+		t.add(strconv.FormatInt(p.ID, 10), run.Name, p.Created.Local().Format(time.DateTime), s.cfg.Reward.Name(), string(s.cfg.Estimator.Name),
 			string(s.cfg.Response), string(s.cfg.Token), strconv.Itoa(p.Rows), p.Key[:min(12, len(p.Key))])
 	}
 	return t.write(g.stdout)

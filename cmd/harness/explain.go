@@ -219,7 +219,7 @@ func (c *explainCommand) head(p savedPass, ep store.Episode, members []creditrun
 	w := c.g.stdout
 	fmt.Fprintf(w, "episode %d   group %d, sample %d   %s\n", ep.ID, ep.Group, ep.Sample, ep.Task.Key())
 	fmt.Fprintf(w, "pass %d      %s over %s, response %s, token %s\n", p.ID, p.cfg.Estimator.Name, p.cfg.Estimator.Scope, p.cfg.Response, p.cfg.Token)
-	if from := p.cfg.Reward.Source; from != "" && from != creditrun.RewardEnvironment {
+	if from := p.cfg.Reward.Name(); from != string(creditrun.RewardEnvironment) {
 		fmt.Fprintf(w, "rewards     %s, in place of the environment's\n", from)
 	}
 	t := table{columns: []column{{title: "group member", right: true}, {title: "sample", right: true}, {title: "reward", right: true}, {title: "rows", right: true}, {title: "invalid", right: true}}}
