@@ -138,8 +138,10 @@ func transitions(want, got harness.Transition) *Difference {
 		what      string
 		want, got any
 	}{
-		{"reward", want.Reward, got.Reward}, {"score", want.Score, got.Score},
-		{"won", want.Won, got.Won}, {"done", want.Done, got.Done},
+		{"reward", want.Reward, got.Reward},
+		{"score", want.Score, got.Score},
+		{"won", want.Won, got.Won},
+		{"done", want.Done, got.Done},
 	} {
 		if f.want != f.got {
 			return &Difference{What: f.what, Native: fmt.Sprint(f.want), Original: fmt.Sprint(f.got)}
