@@ -146,7 +146,7 @@ func (e *Engine) quick(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, e.config.CallLimit)
 }
 
-// slow bounds a call that moves data.
+// slow bounds a call that moves data, or that makes the daemon work.
 func (e *Engine) slow(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 10*e.config.CallLimit)
 }

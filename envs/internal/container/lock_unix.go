@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// locks says that a lock tells whether its holder lives.
+const locks = true
+
 // flock takes a file's lock without waiting; ErrHeld where somebody holds it.
 func flock(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -147,7 +147,10 @@ type batchRun struct {
 	left     swebench.Leftovers
 }
 
+// work evaluates every job. An error, a full disk for one, ends it: what is evaluated then cannot be kept.
 func (r *batchRun) work(soft, hard context.Context) error {
+	soft, cancel := context.WithCancel(soft)
+	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(r.b.Workers)
 	for i := range r.jobs {
@@ -161,7 +164,11 @@ func (r *batchRun) work(soft, hard context.Context) error {
 			if next := i + r.b.Workers; next < len(r.jobs) && r.e.config.Warm > 0 {
 				r.ahead(hard, r.jobs[next])
 			}
-			return r.one(hard, i)
+			err := r.one(hard, i)
+			if err != nil {
+				cancel()
+			}
+			return err
 		})
 	}
 	return g.Wait()

@@ -351,3 +351,21 @@ func TestImagesThatWerePulledAreForgotten(t *testing.T) {
 		t.Error("4.1.0 lists what is left")
 	}
 }
+
+func TestAnErrorEndsTheBatch(t *testing.T) {
+	t.Parallel()
+	fakes := &boxes{}
+	b := batch(t, prediction("a__b-1", goldPatch), prediction("a__b-2", goldPatch), prediction("a__b-3", goldPatch))
+	b.Workers = 1
+	dir := filepath.Join(b.Root, "logs", "run_evaluation", "run", "org__model")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a__b-1"), nil, 0o644); err != nil { // in the way of the folder
+		t.Fatal(err)
+	}
+	sum, err := evaluator(t, fakes, config()).Run(t.Context(), t.Context(), b)
+	if err == nil || errors.Is(err, eval.ErrStopped) || !strings.Contains(err.Error(), "write results of a__b-1") || sum.Open != 3 || fakes.taken() != 1 {
+		t.Errorf("%v, %+v, %d evaluated", err, sum, fakes.taken())
+	}
+}

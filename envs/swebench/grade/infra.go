@@ -7,8 +7,8 @@ import (
 
 // Infra is a hint that the environment broke and not the patch. It never changes a verdict.
 type Infra struct {
-	Reason      string // as in the official report: "out_of_memory", …
-	Environment bool   // a patch of the repository cannot cause it; else it may be either
+	Reason      string `json:"reason"`      // as in the official report: "out_of_memory", …
+	Environment bool   `json:"environment"` // a patch of the repository cannot cause it; else it may be either
 }
 
 // signature is a text that gives a reason away. needle is a literal of each alternative's, for speed.
