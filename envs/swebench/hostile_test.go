@@ -19,7 +19,7 @@ func TestHostileCommandsAreAnswered(t *testing.T) {
 		t.Skip("it waits for time-outs")
 	}
 	env, _, _ := inContainer(t, 0, swebench.Config{
-		StepTimeout: 5 * time.Second, Limits: swebench.Limits{Processes: 64, Memory: 256 << 20, Disk: 64 << 20},
+		StepTimeout: 5 * time.Second, Limits: swebench.Limits{Processes: 256, Memory: 256 << 20, Disk: 64 << 20},
 	})
 	for _, c := range []struct{ name, command, want string }{
 		{"echo", "echo fine", "<returncode>0</returncode>\n<output>\nfine\n</output>"},
@@ -29,9 +29,8 @@ func TestHostileCommandsAreAnswered(t *testing.T) {
 		{"leaves sessions", "setsid sleep 1000 & setsid nohup sleep 1000 & sleep 1000", "<returncode>-1</returncode>"},
 		{"kills its shell", "kill -9 $$", "<returncode>137</returncode>"},
 		{"kills everything", "kill -9 -1", "<returncode>"},
-		{"forks forever", "f() { f | f & }; f; sleep 1000", "<returncode>"},
-		{"leaves forks behind", "for i in $(seq 100); do sleep 1000 & done", "<returncode>"},
-		{"after forks", "echo still here", "<returncode>"},
+		{"leaves processes behind", "for i in $(seq 100); do sleep 1000 & done", "<returncode>"},
+		{"after them", "echo still here", "<returncode>"},
 		{"memory", "python3 -c 'x = bytearray(1 << 30)'", "<returncode>137</returncode>"},
 		{"bytes", `printf '\xff\xfeab\0c'`, "\uFFFDab\x00c"},
 		{"network", "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 2)' 2>&1 | tail -1", "OSError: [Errno 101]"},
@@ -49,6 +48,31 @@ func TestHostileCommandsAreAnswered(t *testing.T) {
 	step(t, env, "echo x >> README.md")
 	if patch := artifact(t, finish(t, env), swebench.FilePatch); !strings.HasSuffix(patch, "+x\n") {
 		t.Errorf("the patch is %q", patch)
+	}
+}
+
+// A command that forks forever is ended with all that it started, or with its container where nothing can
+// be started in it to end it. The one is an answer, the other a failure of the environment, and neither
+// hangs.
+func TestForksForever(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits for time-outs")
+	}
+	env, _, _ := inContainer(t, 0, swebench.Config{StepTimeout: 5 * time.Second, Limits: swebench.Limits{Processes: 64}})
+	for range 2 {
+		tr, err := env.Step(t.Context(), "f() { f | f & }; f; sleep 1000")
+		switch {
+		case harness.KindOf(err) == harness.FailEnv && err != nil:
+			return
+		case err != nil:
+			t.Fatal(err)
+		case !strings.Contains(tr.Observation.Text, "<exception>The command "):
+			t.Errorf("answered with %q", tr.Observation.Text)
+		}
+	}
+	if e, err := env.Finish(t.Context()); err == nil && artifact(t, e, swebench.FilePatch) != "" {
+		t.Errorf("ending %+v", e)
 	}
 }
 
