@@ -143,28 +143,27 @@ type forked struct {
 	step harness.Step // the parent's step at the fork; zero unless the fork is inside its response
 }
 
-// loadFork reads an attempt's fork with what its first own step must agree with; nil for a root's.
-func loadFork(ctx context.Context, q querier, attempt int64) (*forked, error) {
+// loadFork reads an attempt's fork with what its first own step must agree with; nil for a root's. before is
+// what the attempt's last step left: up to the fork, that is what the parent's left too, so the parent's one
+// step is read alone.
+func loadFork(ctx context.Context, q querier, attempt int64, before carry) (*forked, error) {
 	fork, err := forkOf(ctx, q, attempt)
 	if err != nil || fork == nil {
 		return nil, err
 	}
 	f := &forked{Fork: *fork}
-	if fork.Token == 0 {
+	if fork.Token == 0 || before.index != fork.Step { // nothing to agree with, or recorded already
 		return f, nil
 	}
 	parent, err := decidingAttempt(ctx, q, fork.Parent)
 	if err != nil {
 		return nil, err
 	}
-	for st, err := range steps(ctx, q, parent, &carry{}) {
-		if err != nil {
-			return nil, err
-		}
-		if st.Index == fork.Step {
-			f.step = st
-			return f, nil
-		}
+	text := "SELECT " + stepColumns + ", " + tokenColumns + leafTables + " AND s.idx = ?"
+	for st, err := range query(ctx, q, "read the step at the fork", text, []any{parent, fork.Step},
+		func(scan func(...any) error) (harness.Step, error) { return scanStep(scan, &before) }) {
+		f.step = st
+		return f, err
 	}
 	return nil, badBlob("attempt %d: its parent has no step %d", attempt, fork.Step)
 }

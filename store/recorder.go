@@ -167,7 +167,7 @@ func (s *Store) resume(ctx context.Context, a *attempt) ([]harness.Step, error) 
 		all = append(all, st)
 	}
 	var err error
-	a.fork, err = loadFork(ctx, s.db, a.id)
+	a.fork, err = loadFork(ctx, s.db, a.id, a.carry)
 	return all, err
 }
 

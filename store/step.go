@@ -23,8 +23,7 @@ func (s *Store) Steps(ctx context.Context, attempt int64) iter.Seq2[harness.Step
 func steps(ctx context.Context, q querier, attempt int64, c *carry) iter.Seq2[harness.Step, error] {
 	const plain = "SELECT " + stepColumns + ", " + tokenColumns + ` FROM steps c LEFT JOIN tokens t ON t.step_id = c.id
 		LEFT JOIN token_meta m ON m.id = t.meta_id WHERE c.attempt_id = ? ORDER BY c.idx`
-	const leaf = "SELECT " + stepColumns + ", " + tokenColumns + ` FROM steps s JOIN steps c ON c.id = coalesce(s.shared_id, s.id)
-		LEFT JOIN tokens t ON t.step_id = c.id LEFT JOIN token_meta m ON m.id = t.meta_id WHERE s.attempt_id = ? ORDER BY s.idx`
+	const leaf = "SELECT " + stepColumns + ", " + tokenColumns + leafTables + " ORDER BY s.idx"
 	return func(yield func(harness.Step, error) bool) {
 		text := plain
 		fork, err := forkOf(ctx, q, attempt)
@@ -43,6 +42,11 @@ func steps(ctx context.Context, q querier, attempt int64, c *carry) iter.Seq2[ha
 			})(yield)
 	}
 }
+
+// leafTables are the tables of steps that an attempt may share, s being the attempt's row and c the one that
+// holds its content.
+const leafTables = ` FROM steps s JOIN steps c ON c.id = coalesce(s.shared_id, s.id)
+	LEFT JOIN tokens t ON t.step_id = c.id LEFT JOIN token_meta m ON m.id = t.meta_id WHERE s.attempt_id = ?`
 
 func scanStep(scan func(...any) error, c *carry) (harness.Step, error) {
 	var (
