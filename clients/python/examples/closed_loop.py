@@ -4,9 +4,9 @@ the same, but the updates get shuffled advantages; what only the signal can do m
     python closed_loop.py --gguf stories260K.gguf --work loop
 
 Prints a JSON line per update. ``valid`` (responses) and ``won`` (episodes) are shares of what the update learned from;
-``rewarded`` and ``punished`` are mean log-probabilities (nats) of the action tokens of one fixed batch, played
-by the first policy and never trained on, with positive and with negative advantages; ``weighted`` is the
-advantage-weighted mean of all of them. All randomness comes from ``--seed``.
+``rewarded`` and ``punished`` are mean log-probabilities (nats) of the response tokens of one fixed batch,
+played by the first policy and never trained on, in rows with positive and with negative advantages;
+``…_actions`` are those of the action tokens among them. All randomness comes from ``--seed``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Loop:
     seed: int = 0
     control: bool = False
     serl: str = ""  # mode of the teacher pass; "" = no teacher
-    lr: float = 5e-4
+    lr: float = 2e-4
 
     def play(self, h: Harness, name: str, seed: int, *policy: str) -> None:
         """A run of the loop's games."""
@@ -72,15 +72,15 @@ def start(loop: Loop, gguf: Path, work: Path) -> Path:
 
 
 def measure(model: t.Trainer, rows: Sequence[Row]) -> dict[str, float]:
-    """Log-probabilities of the fixed batch's action tokens under the present weights."""
-    lp, adv = [], []
+    """Mean log-probabilities of the fixed batch's tokens under the present weights."""
+    tokens: dict[str, list[torch.Tensor]] = {"rewarded": [], "punished": [], "rewarded_actions": [], "punished_actions": []}
     for r, live in zip(rows, model.logprobs(rows)):
-        if r.context_mask:
-            action = torch.tensor(r.need("action_mask")).bool()
-            lp.append(live[action])
-            adv.append(torch.full((int(action.sum()),), float(r.base_advantage or 0)))
-    p, a = torch.cat(lp), torch.cat(adv)
-    return {"rewarded": float(p[a > 0].mean()), "punished": float(p[a < 0].mean()), "weighted": float((a * p).sum() / a.abs().sum())}
+        if r.base_advantage:
+            name = "rewarded" if r.base_advantage > 0 else "punished"
+            tokens[name].append(live)
+            if r.action_mask is not None:  # nobody knows where the action is in a response that spells no text
+                tokens[f"{name}_actions"].append(live[torch.tensor(r.action_mask).bool()])
+    return {name: float(torch.cat(parts).mean()) if parts else float("nan") for name, parts in tokens.items()}
 
 
 def outcome(rows: Sequence[Row]) -> dict[str, float]:
@@ -100,7 +100,7 @@ def run(loop: Loop, gguf: Path, work: Path) -> Iterator[dict[str, Any]]:
     with server(loop.command, "model", "serve", "--gguf", str(first), "--deterministic") as address:
         policy = PolicyServer(f"http://{address}")
         loop.sample(h, "held-out", 1_000_000 + loop.seed, policy.url)
-        credit(h, "held-out", first, "immediate_feedback")  # the teacher pass says which tokens are actions
+        credit(h, "held-out", first, "")
         fixed = h.rows("held-out")
         yield {"version": 0, **outcome(fixed), **measure(learner, fixed)}
         for n in range(1, loop.updates + 1):

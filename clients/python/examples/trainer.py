@@ -30,7 +30,7 @@ from torch import Tensor
 class Settings:
     """What decides an update. A clip range in the batch's header (``harness serve --loss``) goes before."""
 
-    lr: float = 5e-4
+    lr: float = 2e-4
     epochs: int = 1  # passes over a batch
     steps: int = 2  # optimiser steps per pass
     clip_low: float = 0.2

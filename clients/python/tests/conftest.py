@@ -91,3 +91,29 @@ def exported(harness: Path, ledger: Path) -> str:
         [str(harness), "export", "--db", str(ledger), "--format", "jsonl", "--out", "-"], check=True, capture_output=True, text=True
     )
     return done.stdout
+
+
+@pytest.fixture(scope="session")
+def stories() -> Path:
+    """A small real model that the tests share, or a skip."""
+    path = Path(os.environ.get("HARNESS_SHARED", ROOT.parent / "shared")) / "data/models/stories260K.gguf"
+    if not path.exists():
+        pytest.skip("no stories260K.gguf: set HARNESS_SHARED to the folder of test data")
+    return path
+
+
+@pytest.fixture(scope="session")
+def policy(harness: Path, stories: Path) -> Iterator[str]:
+    """A server of that model, or a skip where the library that runs it is not installed."""
+    process = subprocess.Popen(
+        [str(harness), "model", "serve", "--gguf", str(stories), "--deterministic", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    found = re.search(r"on (http://[\d.:]+)", line)
+    if found is None:
+        pytest.skip(f"harness model serve: {line}{process.stderr.read()}")
+    yield found.group(1)
+    process.kill()
+    process.wait()
+    process.stderr.close()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .rows import Row
 
-_SLIME_STATUS = {"length": "truncated"}
+_SLIME_STATUS = {"length": "truncated", "abort": "aborted"}
 
 
 def _pad(
@@ -97,7 +97,9 @@ def to_trl(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """What a TRL ``rollout_func`` returns, as lists: ``prompt_ids``, ``completion_ids``, ``logprobs``,
     ``env_mask``, with the extras ``advantages`` (per token), ``advantage`` (the row's base advantage, for
     AsyncGRPO's scalar), ``group_id``, ``model_version``, ``reward``. TRL hands extras to reward functions;
-    a trainer that is to use the token advantages overrides the loss's ``advantages``."""
+    the token advantages are used by a
+    subclass of ``GRPOTrainer`` that puts them, padded, into what ``_generate_and_score_completions`` returns:
+    its loss takes ``advantages`` of shape (B, T)."""
     return {
         "prompt_ids": [r.need("prompt_ids").tolist() for r in rows],
         "completion_ids": [r.need("response_ids").tolist() for r in rows],
@@ -131,7 +133,7 @@ def to_skyrl(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def to_slime(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Keyword arguments of slime's ``Sample``, one per row. Token advantages and masks are in
+    """What slime's ``Sample.from_dict`` takes, one per row. Token advantages and masks are in
     ``train_metadata``, where a custom advantage function finds them."""
     out: list[dict[str, Any]] = []
     for r in rows:

@@ -30,7 +30,7 @@ class PolicyServer:
         path = os.path.abspath(os.fspath(weights))
         self._post(f"/pause?mode={mode}", {})
         try:
-            self._post("/update_weights", {"update_info": {"path": path}})
+            self._post("/update_weights", {"update_info": {"path": path}, "weight_version": str(version)})
             self._post("/finish_weight_update", {"weight_version": str(version)})
         finally:
             self._post("/resume", {})
