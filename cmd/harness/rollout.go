@@ -115,11 +115,6 @@ func (c *rolloutCommand) run(cmd *cobra.Command) error {
 		c.source.env = mixedName // nobody chose: show what there is
 	}
 	c.source.repair.log = c.g.log
-	if c.source.env == swebench.Name && c.resume == "" {
-		if err := c.source.repair.settle(cmd, runtime.NumCPU()); err != nil {
-			return err
-		}
-	}
 	db, err := store.Open(c.st.hard, c.db, store.Config{Now: c.g.now})
 	if err != nil {
 		return err
@@ -160,6 +155,11 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 		}
 		if err := takeOver(cmd.Flags(), old); err != nil {
 			return usageError(cmd, err)
+		}
+	}
+	if c.source.env == swebench.Name {
+		if err := c.source.repair.settle(cmd, c.resume == "", runtime.NumCPU()); err != nil {
+			return err
 		}
 	}
 	suite, err := c.source.open(ctx)

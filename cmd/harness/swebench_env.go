@@ -185,11 +185,13 @@ const (
 	minRepairs      = 2 // at a time
 )
 
-// settle sets flags that nobody chose to what suits containers, so that the run records them.
-func (f *repairFlags) settle(cmd *cobra.Command, processors int) error {
-	for name, value := range map[string]string{
-		"max-tokens": repairMaxTokens, "workers": fmt.Sprint(max(minRepairs, processors)),
-	} {
+// settle sets flags that nobody chose to what suits containers: of a new run also those that it records.
+func (f *repairFlags) settle(cmd *cobra.Command, fresh bool, processors int) error {
+	values := map[string]string{"workers": fmt.Sprint(max(minRepairs, processors))}
+	if fresh {
+		values["max-tokens"] = repairMaxTokens
+	}
+	for name, value := range values {
 		if flag := cmd.Flags().Lookup(name); flag != nil && !flag.Changed {
 			if err := cmd.Flags().Set(name, value); err != nil {
 				return err

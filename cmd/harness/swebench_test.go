@@ -150,3 +150,28 @@ func TestRepairFlagsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A new run of repairs takes fewer at a time and longer answers; a resumed one keeps what it recorded.
+func TestRepairsSettleWhatNobodyChose(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args            []string
+		fresh           bool
+		workers, tokens string
+	}{
+		{nil, true, "6", "4096"},
+		{nil, false, "6", "512"},
+		{[]string{"--workers", "9", "--max-tokens", "100"}, true, "9", "100"},
+	} {
+		cmd := newRollout(stops{}, &globals{env: func(string) string { return "" }})
+		if err := cmd.ParseFlags(c.args); err != nil {
+			t.Fatal(err)
+		}
+		if err := new(repairFlags).settle(cmd, c.fresh, 6); err != nil {
+			t.Fatal(err)
+		}
+		if w, m := cmd.Flags().Lookup("workers").Value.String(), cmd.Flags().Lookup("max-tokens").Value.String(); w != c.workers || m != c.tokens {
+			t.Errorf("%v: workers %s, max-tokens %s", c.args, w, m)
+		}
+	}
+}

@@ -19,6 +19,7 @@ type Env struct {
 	start baseline // what the patch is a difference to
 	over  *harness.Ending
 	undo  map[string][]string // of the file editor: earlier contents by path
+	taken []string            // actions so far
 	plan  *plan               // of the expert; nil until it is asked
 }
 
@@ -60,7 +61,7 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 	if err != nil {
 		return harness.Observation{}, err
 	}
-	e.in, e.box, e.over, e.plan, e.undo = in, b, nil, nil, map[string][]string{}
+	e.in, e.box, e.over, e.plan, e.taken, e.undo = in, b, nil, nil, nil, map[string][]string{}
 	if e.start, err = prepare(ctx, b, in, e.suite.cfg); err != nil {
 		return harness.Observation{}, errors.Join(err, e.Close())
 	}
@@ -108,7 +109,9 @@ func (e *Env) Step(ctx context.Context, action string) (harness.Transition, erro
 	if err != nil {
 		return harness.Transition{}, err
 	}
-	e.plan.took(action)
+	if e.taken = append(e.taken, action); e.plan != nil {
+		e.plan.took(action)
+	}
 	tr := harness.Transition{Observation: e.observe(text), Feedback: text}
 	if submitted == nil {
 		return tr, nil

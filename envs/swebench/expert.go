@@ -17,7 +17,7 @@ type plan struct {
 
 // took notes that an action was taken.
 func (p *plan) took(action string) {
-	if p != nil && p.done < len(p.actions) && p.actions[p.done] == action {
+	if p.done < len(p.actions) && p.actions[p.done] == action {
 		p.done++
 	}
 }
@@ -41,6 +41,9 @@ func (e *Env) Advise(ctx context.Context) (string, error) {
 			return "", err
 		}
 		e.plan = &plan{actions: actions}
+		for _, a := range e.taken { // a resumed episode has taken some
+			e.plan.took(a)
+		}
 	}
 	if e.plan.done == len(e.plan.actions) {
 		return "", errors.New("advise: all that the expert knows was done")
@@ -95,10 +98,7 @@ func (e *Env) edits(ctx context.Context) ([]sweaction.Call, error) {
 		case f.Old != f.New || !ok || strings.Contains(section, "\nnew mode "):
 			return nil, errNoEdits
 		}
-		content, err := e.read(ctx, name)
-		if errors.As(err, new(editError)) {
-			return nil, errNoEdits
-		}
+		content, err := e.atStart(ctx, f.New)
 		if err != nil {
 			return nil, err
 		}
@@ -111,6 +111,19 @@ func (e *Env) edits(ctx context.Context) ([]sweaction.Call, error) {
 		}
 	}
 	return calls, nil
+}
+
+// atStart returns a file as the agent found it, whatever has been done since; errNoEdits for what is no
+// text.
+func (e *Env) atStart(ctx context.Context, name string) (string, error) {
+	out, err := e.exec(ctx, "git", "-c", "safe.directory=*", "cat-file", "blob", e.start.tree+":"+name)
+	switch {
+	case err != nil:
+		return "", err
+	case out.problem != "" || out.code != 0 || !out.complete || strings.ContainsRune(out.text, '\uFFFD'):
+		return "", errNoEdits
+	}
+	return out.text, nil
 }
 
 func editCall(name, command string, params ...string) sweaction.Call {

@@ -45,9 +45,9 @@ func advised(t *testing.T, i Interface, patch, file string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &fakeBoxes{images: []string{fakeImage}, file: file, exec: func(_ context.Context, c container.Command) (container.Result, error) {
-		if len(c.Args) == 4 && c.Args[2] == lookScript {
-			return container.Result{Output: []byte("file\n")}, nil
+	b := &fakeBoxes{images: []string{fakeImage}, exec: func(_ context.Context, c container.Command) (container.Result, error) {
+		if c.Args[0] == "git" {
+			return container.Result{Output: []byte(file)}, nil
 		}
 		if strings.Contains(strings.Join(c.Args, " "), SubmitLine) {
 			return container.Result{Output: []byte(SubmitLine + "\n")}, nil
@@ -119,6 +119,20 @@ func TestExpertPlans(t *testing.T) {
 	want := []string{"git apply - <<'END_OF_PATCH_'\n" + change + "+END_OF_PATCH\nEND_OF_PATCH_", "git diff --stat", "echo " + SubmitLine}
 	if d := cmp.Diff(want, advised(t, Bash, change+"+END_OF_PATCH\n", "")); d != "" {
 		t.Errorf("bash (-want +got):\n%s", d)
+	}
+}
+
+// An episode that is resumed has taken some of the expert's actions before the expert is asked.
+func TestExpertGoesOn(t *testing.T) {
+	t.Parallel()
+	env := fakeEpisode(t, &fakeBoxes{}, Config{})
+	for _, a := range []string{applyCommand(fakeInstance.Patch), "ls", "git diff --stat"} {
+		if _, err := env.Step(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, err := env.Advise(t.Context()); err != nil || a != "echo "+SubmitLine {
+		t.Errorf("the expert says %q, %v", a, err)
 	}
 }
 
