@@ -83,14 +83,14 @@ func TestASequenceThatBlocksEndsWithTheRun(t *testing.T) {
 			}
 		}
 	}
-	cfg, rec := quick(t, &corridor{}, noise(false))
+	cfg, _ := quick(t, &corridor{}, noise(false))
 	cfg.MaxSteps = 3
 	soft, cancel := context.WithCancel(t.Context())
 	stats, err := RunSeq(soft, t.Context(), blocks(panelRefs(1, 2), cancel), cfg)
 	if !errors.Is(err, ErrStopped) || stats.Episodes != 2 || stats.Done+stats.Left != 2 {
 		t.Errorf("stopped: %+v, %v", stats, err)
 	}
-	cfg, rec = quick(t, &corridor{}, noise(false))
+	cfg, rec := quick(t, &corridor{}, noise(false))
 	rec.broken = errors.New("disk full")
 	if _, err := RunSeq(t.Context(), t.Context(), blocks(panelRefs(1, 1), func() {}), cfg); !errors.Is(err, rec.broken) {
 		t.Errorf("broken recorder: %v", err)

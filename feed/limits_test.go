@@ -324,9 +324,10 @@ func FuzzConversation(f *testing.F) {
 		m.mu.Lock()
 		acked := 0
 		for _, l := range m.leases {
-			if l.State == harness.LeaseAcked {
+			switch l.State {
+			case harness.LeaseAcked:
 				acked += len(l.Groups)
-			} else if l.State == harness.LeaseHeld {
+			case harness.LeaseHeld:
 				m.free(l, harness.LeaseReturned)
 			}
 		}

@@ -133,6 +133,11 @@ func (r *request) check(cfg *Config) error {
 	default:
 		return badRequest("op %q: want lease, ack, return, extend, version or status", r.Op)
 	}
+	return r.bounds(cfg)
+}
+
+// bounds fills in what was left out and reports the first number that is out of its range.
+func (r *request) bounds(cfg *Config) error {
 	if r.Groups == 0 {
 		r.Groups = 1
 	}
