@@ -246,7 +246,7 @@ async def main(args):
         host, _, port = args.listen.rpartition(":")
         starting = serve(server.handle, host.strip("[]"), int(port), **options)
     async with starting:
-        print("ready", flush=True)
+        print("ready", file=args.ready, flush=True)
         await stop.wait()
     os._exit(0)  # sessions that still work end with this process
 
@@ -266,6 +266,9 @@ if __name__ == "__main__":
     ap.add_argument("--limit", type=float, default=300, help="seconds that one answer may take")
     ap.add_argument("--until-eof", action="store_true", help="end when standard input ends")
     arguments = ap.parse_args()
+    # Standard output is for one word; what the original and its Java print there goes to standard error.
+    arguments.ready = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
     adapter.configure()
     if adapter.ISOLATED:
