@@ -37,7 +37,7 @@ var versions = regexp.MustCompile(`^ATIF-v1\.[0-8]$`)
 
 // readATIF reads a file with one trajectory, or several one after the other.
 // Source: Harbor 0.26.0 models/trajectories.
-func (r *Reader) readATIF(ctx context.Context, name string, in io.Reader, each func(*Episode) error, bad func(*BadRecord) error) error {
+func (r *Reader) readATIF(ctx context.Context, name string, in io.Reader, each func(*Episode) error, bad func(*BadRecordError) error) error {
 	raw, err := io.ReadAll(io.LimitReader(in, maxRecord+1))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
@@ -64,7 +64,7 @@ func (r *Reader) readATIF(ctx context.Context, name string, in io.Reader, each f
 			} else if errors.Is(err, io.ErrUnexpectedEOF) {
 				end = len(raw)
 			}
-			return bad(&BadRecord{File: name, Line: lineOf(raw, end), Err: syntax(err)})
+			return bad(&BadRecordError{File: name, Line: lineOf(raw, end), Err: syntax(err)})
 		}
 		ep, err := r.trajectoryDoc(name, doc)
 		if err != nil {

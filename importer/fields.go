@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// BadRecord is what a file holds that cannot be read.
-type BadRecord struct {
+// BadRecordError is what a file holds that cannot be read.
+type BadRecordError struct {
 	File  string
 	Line  int    // 1-based; where the record begins, or where its JSON breaks
 	Where string // path of the value inside the record: "nodes[3].logprobs"; "" = the whole
@@ -18,7 +18,7 @@ type BadRecord struct {
 }
 
 // Error prints "file:line: path: cause".
-func (b *BadRecord) Error() string {
+func (b *BadRecordError) Error() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s:%d: ", b.File, b.Line)
 	if b.Where != "" {
@@ -29,7 +29,7 @@ func (b *BadRecord) Error() string {
 }
 
 // Unwrap returns the cause.
-func (b *BadRecord) Unwrap() error { return b.Err }
+func (b *BadRecordError) Unwrap() error { return b.Err }
 
 // place is an error of a value at a path inside its record.
 type place struct {
@@ -61,9 +61,9 @@ func record(file string, line int, err error) error {
 		return nil
 	}
 	if p, ok := err.(*place); ok { //nolint:errorlint // it is made here
-		return &BadRecord{file, line, p.where, p.err}
+		return &BadRecordError{file, line, p.where, p.err}
 	}
-	return &BadRecord{file, line, "", err}
+	return &BadRecordError{file, line, "", err}
 }
 
 // fields is a JSON object from which values are taken one by one. What nobody took is what has no place.

@@ -52,7 +52,7 @@ func fuzz(f *testing.F, format string, files ...string) {
 			checkEpisode(t, ep)
 			_, _, _ = p.Add(ep)
 			return nil
-		}, func(b *BadRecord) error {
+		}, func(b *BadRecordError) error {
 			if b.Line < 1 || b.Line > strings.Count(text, "\n")+1 || b.Err == nil {
 				t.Errorf("a bad record at line %d: %v", b.Line, b.Err)
 			}

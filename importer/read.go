@@ -44,9 +44,9 @@ func NewReader(format string, opt Options) (*Reader, error) {
 func (r *Reader) Notes() Notes { return r.notes }
 
 // Read hands the episodes of a file to each, in their order; name is the file's, for errors. A record that
-// cannot be read is a *BadRecord: it goes to bad, which returns it to stop or nil to go on without it. An
+// cannot be read is a *BadRecordError: it goes to bad, which returns it to stop or nil to go on without it. An
 // error of each stops as well.
-func (r *Reader) Read(ctx context.Context, name string, in io.Reader, each func(*Episode) error, bad func(*BadRecord) error) error {
+func (r *Reader) Read(ctx context.Context, name string, in io.Reader, each func(*Episode) error, bad func(*BadRecordError) error) error {
 	if r.format == FormatATIF {
 		return r.readATIF(ctx, name, in, each, bad)
 	}
@@ -56,7 +56,7 @@ func (r *Reader) Read(ctx context.Context, name string, in io.Reader, each func(
 }
 
 // readLines hands the lines of a file to each; empty ones are passed over.
-func readLines(ctx context.Context, name string, in io.Reader, each func(line int, raw []byte) error, bad func(*BadRecord) error) error {
+func readLines(ctx context.Context, name string, in io.Reader, each func(line int, raw []byte) error, bad func(*BadRecordError) error) error {
 	b := bufio.NewReaderSize(in, 64<<10)
 	for line := 1; ; line++ {
 		if err := ctx.Err(); err != nil {
@@ -94,8 +94,8 @@ func readLine(b *bufio.Reader) ([]byte, error) {
 }
 
 // refuse gives a bad record to bad.
-func refuse(err error, bad func(*BadRecord) error) error {
-	if b := (*BadRecord)(nil); errors.As(err, &b) {
+func refuse(err error, bad func(*BadRecordError) error) error {
+	if b := (*BadRecordError)(nil); errors.As(err, &b) {
 		return bad(b)
 	}
 	return err

@@ -23,7 +23,7 @@ func readText(t testing.TB, format, text string, opt Options) (eps []*Episode, n
 	err = r.Read(t.Context(), "f.jsonl", strings.NewReader(text), func(ep *Episode) error {
 		eps = append(eps, ep)
 		return nil
-	}, func(b *BadRecord) error { return b })
+	}, func(b *BadRecordError) error { return b })
 	return eps, r.Notes(), err
 }
 
@@ -170,7 +170,8 @@ func TestATIF(t *testing.T) {
 	same(t, "tokens", &harness.Tokens{PromptIDs: []int32{1, 2, 3}, IDs: []int32{7, 8}, Logprobs: []float32{-0.5, -0.25}}, e.Steps[0].Tokens)
 	same(t, "last prompt", []harness.Message{
 		system, user("Mend it."), assistant("<think>\nHm.\n</think>\n\nLooking.\n<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"cmd\": \"ls\"}}\n</tool_call>"),
-		{Role: "tool", Content: "a.py"}, assistant("(routed)"), user("ok"),
+		{Role: "tool", Content: "a.py"},
+		assistant("(routed)"), user("ok"),
 	}, e.Steps[1].Prompt)
 	if e.Steps[1].Response != "Done." || e.Steps[1].Tokens != nil || e.Model != "m" || !strings.Contains(e.Rest[0].Content, `"cost_usd":0.01`) {
 		t.Errorf("%+v %v", e.Steps[1], e.Rest)
@@ -255,7 +256,7 @@ func TestBadRecords(t *testing.T) {
 		t.Run(c.format+" "+c.name, func(t *testing.T) {
 			t.Parallel()
 			_, _, err := readText(t, c.format, c.in, Options{Result: reward(1)})
-			if b := (*BadRecord)(nil); !errors.As(err, &b) || !strings.HasPrefix(err.Error(), c.want) {
+			if b := (*BadRecordError)(nil); !errors.As(err, &b) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
@@ -277,7 +278,7 @@ func TestBadRecordsCanBeSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, bad := 0, []int{}
-	err = r.Read(t.Context(), "f", strings.NewReader(good+"\n{\n"+good+"\n[]\n"+good), func(*Episode) error { n++; return nil }, func(b *BadRecord) error {
+	err = r.Read(t.Context(), "f", strings.NewReader(good+"\n{\n"+good+"\n[]\n"+good), func(*Episode) error { n++; return nil }, func(b *BadRecordError) error {
 		bad = append(bad, b.Line)
 		return nil
 	})

@@ -37,9 +37,8 @@ type importCommand struct {
 	skipBad bool
 	asJSON  bool
 
-	files   []string
-	given   importer.Rewards
-	skipped []string
+	files []string
+	given importer.Rewards
 }
 
 func newImport(st stops, g *globals) *cobra.Command {
@@ -172,7 +171,7 @@ func (c *importCommand) read(ctx context.Context, each func(*importer.Episode) e
 	if err != nil {
 		return nil, err
 	}
-	bad := func(b *importer.BadRecord) error {
+	bad := func(b *importer.BadRecordError) error {
 		if !c.skipBad {
 			return errext.WithHint(fmt.Errorf("import: %w", b), hintOr(b, "--skip-bad leaves such records out"))
 		}
