@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from hindsight_client import Feed, PolicyServer, Row
-from hindsight_client.rows import row_of
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("gguf")
@@ -23,16 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 import llama  # noqa: E402
 import loss  # noqa: E402
 import trainer as reference  # noqa: E402
+from harness import Harness  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
-
-
-@pytest.fixture
-def rows(exported: str) -> list[Row]:
-    return [row_of(raw) for raw in map(json.loads, exported.splitlines())]
 
 
 def test_log_probabilities_are_those_of_llama_cpp(policy: str, stories: Path, tmp_path: Path) -> None:
@@ -72,7 +67,7 @@ def test_padding_on_the_right_changes_nothing(stories: Path) -> None:
     ids = torch.randint(3, 512, (1, 30), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         alone, padded = model.logprobs(ids), model.logprobs(torch.cat([ids, torch.zeros(1, 20, dtype=torch.long)], 1))
-    torch.testing.assert_close(alone, padded[:, :29], rtol=0, atol=1e-5)
+    torch.testing.assert_close(alone, padded[:, :29], rtol=0, atol=1e-4)  # sums of another order
 
 
 def test_clipping_stops_the_gradient() -> None:
@@ -84,19 +79,24 @@ def test_clipping_stops_the_gradient() -> None:
     assert (live.grad != 0).tolist() == [True, False, True, True, False]
 
 
-def test_exact_serl_equals_the_feed_where_the_policies_are_the_same(rows: list[Row], exported: str) -> None:
+def test_exact_serl_equals_the_feed_where_the_policies_are_the_same(harness: Path, tmp_path: Path) -> None:
     """With the scored student as the live policy the recomputed advantages are those of the credit pass."""
-    checked = 0
-    for r in rows:
-        if not r.context_mask or not r.base_advantage:
+    h = Harness(str(harness), tmp_path / "won.db")
+    h.call("rollout", "--name", "r", "--env", "alfworld", "--policy", "refmodel", "--group", "4", "--tasks", "4", "--max-steps", "20", "--quiet")
+    h.call("score", "--run", "r", "--mode", "immediate_feedback", "--quiet")
+    h.call("credit", "--run", "r", "--score", "immediate_feedback")
+    moved = 0
+    for r in h.rows("r"):
+        base = float(r.base_advantage or 0)
+        if not r.context_mask or not base:
             continue
         out = loss.serl_advantages(
-            torch.tensor(r.base_advantage * (r.factor or 1)), torch.tensor(r.need("student_logprobs")), torch.tensor(r.need("teacher_logprobs")),
+            torch.tensor(base), torch.tensor(r.need("student_logprobs")), torch.tensor(r.need("teacher_logprobs")),
             torch.tensor(r.need("action_mask")).bool(), 0.5, 0.2,
         )
         np.testing.assert_allclose(out.numpy(), r.need("advantages"), rtol=2e-5, atol=1e-6)
-        checked += r.tokens
-    assert checked > 0
+        moved += int((np.abs(r.need("advantages") - base) > 1e-3).sum())
+    assert moved > 0  # there were weights that are not 1
 
 
 def story_rows(model: Any, n: int) -> list[Row]:
