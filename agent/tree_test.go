@@ -58,7 +58,7 @@ type plot struct {
 
 func (p *plot) policy(t testing.TB) agent.Policy {
 	t.Helper()
-	m, err := refmodel.New(refmodel.Config{})
+	m, err := openModel()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,29 @@ func (p *plot) dump(t testing.TB, s *store.Store, run store.Run) string {
 	return out.String()
 }
 
+// short keeps the first of the cases where tests are to be quick.
+func short[T any](t *testing.T, cases []T) []T {
+	t.Helper()
+	if testing.Short() {
+		return cases[:1]
+	}
+	return cases
+}
+
+// Opened once: they are shared and read-only.
+var (
+	openGames = sync.OnceValues(func() (harness.Suite, error) { return embedded.Suite(context.Background()) })
+	openShop  = sync.OnceValues(func() (harness.Suite, error) { return shop.Suite(context.Background()) })
+	openModel = sync.OnceValues(func() (*refmodel.Model, error) { return refmodel.New(refmodel.Config{}) })
+)
+
 func suites(t testing.TB) map[string]harness.Suite {
 	t.Helper()
-	games, err := embedded.Suite(t.Context())
+	games, err := openGames()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := shop.Suite(t.Context())
+	s, err := openShop()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,18 +163,19 @@ func suites(t testing.TB) map[string]harness.Suite {
 // bit; and no shared token is generated twice.
 func TestTreesShareTheirPastExactly(t *testing.T) {
 	t.Parallel()
+	configs := short(t, []agent.TreeConfig{
+		{Trees: 2},
+		{From: agent.ForkFromAny, Forks: 3, Branches: 1, Choose: agent.Uncertain{Region: agent.RegionResponse}},
+		{From: agent.ForkFromAny, Forks: 3},
+		{Choose: agent.Uncertain{At: agent.ForkAtResponse, Measure: agent.MeasureMean, Region: agent.RegionResponse, Distance: 2}},
+	})
 	for name, suite := range suites(t) {
-		for _, tree := range []agent.TreeConfig{
-			{Trees: 2},
-			{From: agent.ForkFromAny, Forks: 3},
-			{Choose: agent.Uncertain{At: agent.ForkAtResponse, Measure: agent.MeasureMean, Region: agent.RegionResponse, Distance: 2}},
-			{From: agent.ForkFromAny, Forks: 3, Branches: 1, Choose: agent.Uncertain{Region: agent.RegionResponse}},
-		} {
+		for _, tree := range configs {
 			t.Run(fmt.Sprintf("%s %+v", name, tree), func(t *testing.T) {
 				t.Parallel()
 				var dumps []string
 				for _, workers := range []int{1, 16} {
-					p := &plot{suite: suite, tasks: 3, tree: tree, workers: workers, maxSteps: 12}
+					p := &plot{suite: suite, tasks: 2, tree: tree, workers: workers, maxSteps: 8}
 					s, run := p.open(t, filepath.Join(t.TempDir(), "ledger.db"))
 					stats, err := p.grow(t.Context(), t, s, run, nil)
 					if err != nil || stats.Done+stats.Unused != stats.Episodes || stats.Done < 2*p.tasks {
@@ -230,7 +247,7 @@ func sharing(t *testing.T, s *store.Store, run store.Run, groups int) (own int) 
 func TestLeavesReplayAndScoreAsRecorded(t *testing.T) {
 	t.Parallel()
 	for name, suite := range suites(t) {
-		p := &plot{suite: suite, tasks: 4, tree: agent.TreeConfig{Forks: 3}, workers: 4, maxSteps: 15}
+		p := &plot{suite: suite, tasks: 2, tree: agent.TreeConfig{Forks: 3}, workers: 4, maxSteps: 10}
 		s, run := p.open(t, filepath.Join(t.TempDir(), "ledger.db"))
 		if _, err := p.grow(t.Context(), t, s, run, nil); err != nil {
 			t.Fatal(err)
@@ -264,7 +281,7 @@ func TestLeavesReplayAndScoreAsRecorded(t *testing.T) {
 // A run that is stopped again and again ends with the trees of an undisturbed one.
 func TestInterruptedTreesGoOn(t *testing.T) {
 	t.Parallel()
-	for _, tree := range []agent.TreeConfig{{Trees: 2}, {From: agent.ForkFromAny, Forks: 3, Branches: 1}, {Tokens: 900, Forks: 4}} {
+	for _, tree := range short(t, []agent.TreeConfig{{From: agent.ForkFromAny, Forks: 3, Branches: 1}, {Trees: 2}, {Tokens: 900, Forks: 4}}) {
 		suite := suites(t)["alfworld"]
 		quiet := &plot{suite: suite, tasks: 2, tree: tree, workers: 3, maxSteps: 10}
 		s, run := quiet.open(t, filepath.Join(t.TempDir(), "ledger.db"))
@@ -280,7 +297,7 @@ func TestInterruptedTreesGoOn(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var steps atomic.Int64
 			_, err := p.grow(ctx, t, s, run, func(e agent.Event) {
-				if e.Kind == agent.EventStep && steps.Add(1) == int64(9+n) {
+				if e.Kind == agent.EventStep && steps.Add(1) == int64(9+4*n) {
 					cancel()
 				}
 			})
@@ -414,7 +431,7 @@ func TestWhatTreesCannotGrowWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := refmodel.New(refmodel.Config{})
+	m, err := openModel()
 	if err != nil {
 		t.Fatal(err)
 	}
