@@ -22,8 +22,9 @@ func (s *etmrFlags) flags(f *pflag.FlagSet) {
 // etmrSampler forks the answers of questions at their most uncertain tokens: entropy-fork tree majority
 // rollouts.
 type etmrSampler struct {
-	cfg   agent.TreeConfig
-	guard float64
+	cfg    agent.TreeConfig
+	choose agent.ETMR
+	guard  float64
 }
 
 func newETMRSampler(s *samplerFlags) groupSampler {
@@ -33,9 +34,10 @@ func newETMRSampler(s *samplerFlags) groupSampler {
 		}
 		return n
 	}
-	return etmrSampler{guard: s.etmr.guard, cfg: agent.TreeConfig{
+	choose := agent.ETMR{Distance: s.distance}
+	return etmrSampler{guard: s.etmr.guard, choose: choose, cfg: agent.TreeConfig{
 		Trees: or(s.trees, agent.DefaultETMRTrees), Forks: or(s.forks, agent.DefaultETMRForks), Branches: or(s.branches, agent.DefaultETMRBranches),
-		From: agent.ForkFromRoot, Choose: agent.ETMR{Distance: s.distance},
+		From: agent.ForkFromRoot, Choose: choose,
 	}}
 }
 
@@ -45,7 +47,7 @@ func (e etmrSampler) validate() error {
 	if !(e.guard >= 0) {
 		return fmt.Errorf("--temperature-guard %v: want 0 (off) or more", e.guard)
 	}
-	if err := e.cfg.Choose.(agent.ETMR).Validate(); err != nil { //nolint:errcheck,forcetypeassert // it was made so
+	if err := e.choose.Validate(); err != nil {
 		return err
 	}
 	return e.cfg.Validate()
