@@ -87,7 +87,7 @@ class HindsightEnv(EnvClient[HindsightAction, HindsightObservation, HindsightSta
     def _step_payload(self, action: HindsightAction | str) -> dict[str, Any]:
         if isinstance(action, str):
             return {"text": action}
-        return action.model_dump()
+        return dict(action.model_dump())
 
     def _parse_result(self, payload: dict[str, Any]) -> StepResult[HindsightObservation]:
         reward, done = payload.get("reward"), payload.get("done", False)
