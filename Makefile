@@ -29,6 +29,7 @@ check: tidy layering lint test race
 
 test-e2e: build ## heavy checks: long kills, real models, soak
 	go test -count=1 -tags e2e -timeout 60m ./...
+	HARNESS_E2E=1 HARNESS_TORCH=install ./clients/python/test.sh
 
 bench: ## the table in docs/performance.md
 	go run ./scripts/mkbench

@@ -171,8 +171,11 @@ def test_closed_loop_against_its_control(harness: Path, stories: Path, tmp_path:
     assert [s["version"] for s in signal] == list(range(11))
     assert max(s["drift"] for s in signal[1:]) < 1e-3  # the server's weights are the trainer's
 
-    def gap(line: dict[str, float]) -> float:
-        return line["rewarded"] - line["punished"]
+    # What is rewarded here is a response that keeps the format: the policy gives it more often, and the control
+    # does not. Five updates have some 300 responses; docs/training.md has the figures.
+    def late(lines: list[dict[str, float]]) -> float:
+        return sum(line["valid"] for line in lines[-5:]) / 5
 
-    assert gap(signal[-1]) > gap(signal[0]) + 0.05
-    assert gap(signal[-1]) - gap(signal[0]) > 2 * (gap(control_run[-1]) - gap(control_run[0]))
+    assert late(signal) > signal[0]["valid"] + 0.05
+    assert late(control_run) < control_run[0]["valid"] + 0.05
+    assert late(signal) > late(control_run) + 0.08
