@@ -125,14 +125,22 @@ func (r Rules) inOrder(a, b []value) bool {
 }
 
 // anyOrder pairs every item of a with one of b. It looks for a whole pairing, not for the first that
-// comes: equality is not transitive, and the answer must not depend on which set is asked first.
+// comes: equality is not transitive, and the answer must not depend on which set is asked first. Each two
+// items are compared once.
 func (r Rules) anyOrder(a, b []value) bool {
 	if len(a) != len(b) {
 		return false
 	}
+	same := make([][]bool, len(a))
+	for i := range a {
+		same[i] = make([]bool, len(b))
+		for j := range b {
+			same[i][j] = r.same(a[i], b[j])
+		}
+	}
 	partner := make([]int, len(b)) // of b's items among a's, plus one
 	for i := range a {
-		if !r.pair(a, b, i, partner, make([]bool, len(b))) {
+		if !pair(same, i, partner, make([]bool, len(b))) {
 			return false
 		}
 	}
@@ -140,13 +148,13 @@ func (r Rules) anyOrder(a, b []value) bool {
 }
 
 // pair finds a partner for a's item i, moving earlier ones on where it must.
-func (r Rules) pair(a, b []value, i int, partner []int, tried []bool) bool {
-	for j := range b {
-		if tried[j] || !r.same(a[i], b[j]) {
+func pair(same [][]bool, i int, partner []int, tried []bool) bool {
+	for j, ok := range same[i] {
+		if tried[j] || !ok {
 			continue
 		}
 		tried[j] = true
-		if partner[j] == 0 || r.pair(a, b, partner[j]-1, partner, tried) {
+		if partner[j] == 0 || pair(same, partner[j]-1, partner, tried) {
 			partner[j] = i + 1
 			return true
 		}

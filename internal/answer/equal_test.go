@@ -209,6 +209,23 @@ func TestHugeNumbers(t *testing.T) {
 	}
 }
 
+// TestPairing: a set pairs with another whichever way round its items must be moved, and large nested sets
+// cost no more than comparing each two items once.
+func TestPairing(t *testing.T) {
+	t.Parallel()
+	r := DefaultRules()
+	for _, p := range [][2]string{{"50%, 0.5", "50, 50%"}, {"0.5, 50%", "50%, 50"}} {
+		if !Equal(p[0], p[1], r) || !Equal(p[1], p[0], r) {
+			t.Errorf("%q and %q pair up", p[0], p[1])
+		}
+	}
+	inner := `\{` + strings.Repeat("1.5,", 13) + `2.5\},`
+	outer := `\{` + strings.Repeat(inner, 30)
+	if Equal(outer+`3\}`, outer+`4\}`, r) || !Equal(outer+`3\}`, outer+`3.0\}`, r) {
+		t.Error("nested sets")
+	}
+}
+
 func FuzzEqual(f *testing.F) {
 	for _, p := range append(slices.Clone(equalPairs), differentPairs...) {
 		f.Add(p[0], p[1])
