@@ -162,9 +162,15 @@ func (a *ArrowWriter) Write(rows []Row) error {
 // Close ends the stream.
 func (a *ArrowWriter) Close() error { return a.w.Close() }
 
+// Bounds on what a stream may say about itself: the memory for it is taken before it is read.
+const (
+	maxMetadata = 64 << 20 // bytes of the header, or of a group's layout
+	maxGroup    = 4 << 30  // bytes of a group
+)
+
 // ReadArrow reads a stream that ArrowWriter wrote. The rows share the stream's buffers.
 func ReadArrow(r io.Reader) (h Header, rows []Row, err error) {
-	rd, err := ipc.NewReader(r)
+	rd, err := ipc.NewReader(r, ipc.WithMetadataSizeLimit(maxMetadata), ipc.WithBodySizeLimit(maxGroup))
 	if err != nil {
 		return h, nil, fmt.Errorf("read Arrow stream: %w", err)
 	}
