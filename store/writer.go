@@ -74,13 +74,14 @@ func (w *writer) submit(ctx context.Context, run func(*conn) error) (*ticket, er
 	}
 }
 
-// do queues run and waits until its rows are durable.
+// do queues run and waits until its rows are durable. Once queued, run is waited for even if ctx ends: it
+// will be committed, and what it sets belongs to the writer until then.
 func (w *writer) do(ctx context.Context, run func(*conn) error) error {
 	t, err := w.submit(ctx, run)
 	if err != nil {
 		return err
 	}
-	return t.wait(ctx)
+	return t.wait(context.WithoutCancel(ctx))
 }
 
 // close commits what is queued, refuses the rest, and waits for the goroutine.

@@ -143,6 +143,7 @@ type batchRun struct {
 	mu       sync.Mutex
 	outcomes []*Outcome // by job; nil has not been evaluated
 	done     int
+	known    []*Outcome     // by job; nil: to be evaluated
 	users    map[string]int // evaluations that are still to come, by instance
 	left     swebench.Leftovers
 }
@@ -151,6 +152,7 @@ type batchRun struct {
 func (r *batchRun) work(soft, hard context.Context) error {
 	soft, cancel := context.WithCancel(soft)
 	defer cancel()
+	r.look(hard)
 	var g errgroup.Group
 	g.SetLimit(r.b.Workers)
 	for i := range r.jobs {
@@ -162,7 +164,9 @@ func (r *batchRun) work(soft, hard context.Context) error {
 				return nil
 			}
 			if next := i + r.b.Workers; next < len(r.jobs) && r.e.config.Warm > 0 {
-				r.ahead(hard, r.jobs[next])
+				if r.known[next] == nil {
+					r.e.warm(hard, r.jobs[next])
+				}
 			}
 			err := r.one(hard, i)
 			if err != nil {
@@ -174,21 +178,32 @@ func (r *batchRun) work(soft, hard context.Context) error {
 	return g.Wait()
 }
 
-// ahead warms a container for a job that will need one.
-func (r *batchRun) ahead(ctx context.Context, j *job) {
-	if _, there, err := r.e.recorded(ctx, j, j.dir(r.b.Root, r.b.RunID)); !there && err == nil {
-		r.e.warm(ctx, j)
+// look finds the outcomes that earlier runs left, before anything is evaluated: what an evaluation brings, a
+// fresh image for one, must not decide about the others.
+func (r *batchRun) look(ctx context.Context) {
+	r.known = make([]*Outcome, len(r.jobs))
+	var g errgroup.Group
+	g.SetLimit(max(r.b.Workers, 1))
+	for i, j := range r.jobs {
+		g.Go(func() error {
+			o, there, err := r.e.recorded(ctx, j, j.dir(r.b.Root, r.b.RunID))
+			if err != nil && ctx.Err() == nil {
+				r.e.config.Log.Warn("an earlier outcome cannot be used", "instance", j.in.ID, "error", err)
+			}
+			if there {
+				r.known[i] = &o
+			}
+			return nil
+		})
 	}
+	_ = g.Wait() // every goroutine returns nil
 }
 
 func (r *batchRun) one(ctx context.Context, i int) error {
 	j := r.jobs[i]
 	dir := j.dir(r.b.Root, r.b.RunID)
-	o, there, err := r.e.recorded(ctx, j, dir)
-	if err != nil && ctx.Err() == nil {
-		r.e.config.Log.Warn("an earlier outcome cannot be used", "instance", j.in.ID, "error", err)
-	}
-	if !there {
+	o := r.known[i]
+	if o == nil {
 		t, err := r.e.run(ctx, j)
 		if t != nil && t.left != "" {
 			r.mu.Lock()
@@ -198,7 +213,7 @@ func (r *batchRun) one(ctx context.Context, i int) error {
 		if err != nil {
 			return fmt.Errorf("evaluate %s: %w", j.in.ID, err)
 		}
-		if o = t.Outcome; o.Kind != EmptyPatch { // officially it leaves no files
+		if o = &t.Outcome; o.Kind != EmptyPatch { // officially it leaves no files
 			if err := r.e.write(j, t, dir); err != nil {
 				return fmt.Errorf("write results of %s: %w", j.in.ID, err)
 			}
@@ -215,10 +230,10 @@ func (r *batchRun) one(ctx context.Context, i int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left.Images = append(r.left.Images, kept...)
-	r.outcomes[i] = &o
+	r.outcomes[i] = o
 	r.done++
 	if r.b.Progress != nil {
-		r.b.Progress(r.done, len(r.jobs), o)
+		r.b.Progress(r.done, len(r.jobs), *o)
 	}
 	return nil
 }
