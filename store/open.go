@@ -103,7 +103,14 @@ func probe(path string, latest int, busy time.Duration) error {
 	case st.Mode().IsRegular() && st.Size() == 0:
 		return nil
 	}
-	id, err := identify(path, busy, false)
+	params := readerParams(busy, false)
+	if _, err := os.Stat(path + "-journal"); err == nil {
+		// A process died while it set the file up or wrote to it in SQLite's older way. Only a connection that
+		// may write can undo what it left, so that the file can be read at all.
+		params = writerParams(busy)
+		params.Set("mode", "rw")
+	}
+	id, err := identifyWith(path, params)
 	if err != nil || id.empty() {
 		return err
 	}

@@ -395,3 +395,42 @@ func TestOutdatedLedgerNeedsAWriter(t *testing.T) {
 	_, err := OpenReadOnly(context.Background(), path)
 	refused(t, err, ErrOutdated, fmt.Sprintf("written by an older version of harness: schema 0, this is %d", latestSchema(t)), "harness db migrate")
 }
+
+// A process that dies while it sets a ledger up leaves a journal that only a writer can roll back.
+func TestOpenAfterADeathDuringSetup(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, left := filepath.Join(dir, "dying.db"), filepath.Join(dir, "left.db")
+	c, err := openConn(path, writerParams(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	// A cache of few pages: the file is written to before the transaction ends, which then never does.
+	if err := c.script("CREATE TABLE before (x); PRAGMA cache_size = 2; BEGIN IMMEDIATE; DROP TABLE before; CREATE TABLE t (x)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.script("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200) INSERT INTO t SELECT randomblob(2000) FROM n"); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", "-journal"} {
+		raw, err := os.ReadFile(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(left+suffix, raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := identify(left, 0, false); !errors.Is(err, ErrReadOnly) {
+		t.Fatalf("the journal is not hot: %v", err)
+	}
+	// What was there before is another program's table, and it is there again.
+	if _, err := Open(t.Context(), left, Config{Now: testClock()}); !errors.Is(err, ErrForeign) {
+		t.Errorf("a foreign file with a journal: %v", err)
+	}
+	id, err := identify(left, 0, false)
+	if err != nil || id.tables != 1 {
+		t.Errorf("after the rollback: %+v, %v", id, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"time"
 
@@ -68,6 +69,10 @@ func hasLog(path string) bool {
 
 // identify reads what an existing file says it is, without changing it.
 func identify(path string, busy time.Duration, immutable bool) (identity, error) {
+	return identifyWith(path, readerParams(busy, immutable))
+}
+
+func identifyWith(path string, params url.Values) (identity, error) {
 	st, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -77,7 +82,7 @@ func identify(path string, busy time.Duration, immutable bool) (identity, error)
 	case !st.Mode().IsRegular():
 		return identity{}, errext.WithHint(fmt.Errorf("%w: it is no regular file", ErrNotDatabase), "name a regular file")
 	}
-	c, err := openConn(path, readerParams(busy, immutable))
+	c, err := openConn(path, params)
 	if err != nil {
 		return identity{}, classify(err)
 	}
