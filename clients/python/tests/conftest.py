@@ -112,7 +112,10 @@ def policy(harness: Path, stories: Path) -> Iterator[str]:
     line = process.stderr.readline()
     found = re.search(r"on (http://[\d.:]+)", line)
     if found is None:
-        pytest.skip(f"harness model serve: {line}{process.stderr.read()}")
+        said = line + process.stderr.read()
+        if "harness model install" in said:
+            pytest.skip(f"the library that runs GGUF files is not installed: {said}")
+        pytest.fail(f"harness model serve: {said}")
     yield found.group(1)
     process.kill()
     process.wait()
