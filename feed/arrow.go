@@ -68,9 +68,11 @@ func rewardColumn() column {
 			return array.NewData(parts, n, []*memory.Buffer{nil}, children, 0, 0)
 		},
 		read: func(a arrow.Array, rows []Row) error {
-			s, ok := a.(*array.Struct)
-			if !ok || !arrow.TypeEqual(a.DataType(), parts) {
-				return fmt.Errorf("is a %v, want %v", a.DataType(), parts)
+			s := a.(*array.Struct)
+			for i := range s.NumField() {
+				if n := s.Field(i).Len(); n != len(rows) {
+					return fmt.Errorf("has %d values of part %d for %d rows", n, i, len(rows))
+				}
 			}
 			step, episode, score := valuesOf[float64](s.Field(0)), valuesOf[float64](s.Field(1)), valuesOf[float64](s.Field(2))
 			won, valid := valuesOf[byte](s.Field(3)), valuesOf[byte](s.Field(4))
@@ -131,8 +133,8 @@ type ArrowWriter struct {
 	w      *ipc.Writer
 }
 
-// NewArrowWriter begins a stream; zstd compresses its buffers.
-func NewArrowWriter(w io.Writer, h *Header, zstd bool) (*ArrowWriter, error) {
+// NewArrowWriter begins a stream.
+func NewArrowWriter(w io.Writer, h *Header) (*ArrowWriter, error) {
 	if x := uint16(1); *(*byte)(unsafe.Pointer(&x)) != 1 {
 		return nil, errors.New("write Arrow stream: only little-endian machines can")
 	}
@@ -140,11 +142,7 @@ func NewArrowWriter(w io.Writer, h *Header, zstd bool) (*ArrowWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := []ipc.Option{ipc.WithSchema(schema)}
-	if zstd {
-		opts = append(opts, ipc.WithZstd())
-	}
-	return &ArrowWriter{schema, ipc.NewWriter(w, opts...)}, nil
+	return &ArrowWriter{schema, ipc.NewWriter(w, ipc.WithSchema(schema))}, nil
 }
 
 // Write adds the rows of a group.
@@ -161,55 +159,3 @@ func (a *ArrowWriter) Write(rows []Row) error {
 
 // Close ends the stream.
 func (a *ArrowWriter) Close() error { return a.w.Close() }
-
-// Bounds on what a stream may say about itself: the memory for it is taken before it is read.
-const (
-	maxMetadata = 64 << 20 // bytes of the header, or of a group's layout
-	maxGroup    = 4 << 30  // bytes of a group
-)
-
-// ReadArrow reads a stream that ArrowWriter wrote. The rows share the stream's buffers.
-func ReadArrow(r io.Reader) (h Header, rows []Row, err error) {
-	rd, err := ipc.NewReader(r, ipc.WithMetadataSizeLimit(maxMetadata), ipc.WithBodySizeLimit(maxGroup))
-	if err != nil {
-		return h, nil, fmt.Errorf("read Arrow stream: %w", err)
-	}
-	defer rd.Release()
-	md := rd.Schema().Metadata()
-	at := md.FindKey(headerKey)
-	if at < 0 {
-		return h, nil, errors.New("read Arrow stream: its schema has no header")
-	}
-	if err := json.Unmarshal([]byte(md.Values()[at]), &h); err != nil {
-		return h, nil, fmt.Errorf("read Arrow stream: header: %w", err)
-	}
-	for rd.Next() {
-		rec := rd.RecordBatch()
-		rec.Retain()
-		part, err := readRecord(rec)
-		if err != nil {
-			return h, nil, fmt.Errorf("read Arrow stream: %w", err)
-		}
-		rows = append(rows, part...)
-	}
-	if err := rd.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return h, nil, fmt.Errorf("read Arrow stream: %w", err)
-	}
-	return h, rows, nil
-}
-
-func readRecord(rec arrow.RecordBatch) ([]Row, error) {
-	out := make([]Row, rec.NumRows())
-	if int(rec.NumCols()) != len(columns) {
-		return nil, fmt.Errorf("%d columns, want %d", rec.NumCols(), len(columns))
-	}
-	for i, c := range columns {
-		if name := rec.ColumnName(i); name != c.name {
-			return nil, fmt.Errorf("column %d is %q, want %q", i, name, c.name)
-		}
-		if err := c.read(rec.Column(i), out); err != nil {
-			return nil, fmt.Errorf("column %q %w", c.name, err)
-		}
-	}
-	return out, nil
-}

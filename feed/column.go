@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -15,7 +14,7 @@ type column struct {
 	name  string
 	typ   arrow.DataType
 	build func(s *scratch, rows []Row) arrow.ArrayData // s may be nil
-	read  func(a arrow.Array, rows []Row) error
+	read  func(a arrow.Array, rows []Row) error        // a is of the type and has a value, or none, for each row
 }
 
 var (
@@ -125,9 +124,12 @@ func textColumn(name string, at func(*Row) *string) column {
 			return array.NewData(arrow.BinaryTypes.String, len(rows), []*memory.Buffer{nil, buffer(offsets), buffer(text)}, nil, 0, 0)
 		},
 		read: func(a arrow.Array, rows []Row) error {
-			s, ok := a.(*array.String)
-			if !ok {
-				return fmt.Errorf("is a %v", a.DataType())
+			s := a.(*array.String)
+			if len(rows) == 0 {
+				return nil
+			}
+			if err := checkOffsets(s.ValueOffsets(), len(rows), len(s.ValueBytes())); err != nil {
+				return err
 			}
 			for i := range rows {
 				*at(&rows[i]) = s.Value(i)
@@ -157,16 +159,19 @@ func listColumn[T byte | int32 | float32](name string, typ *arrow.ListType, at f
 			return array.NewData(typ, len(rows), []*memory.Buffer{valid, buffer(offsets)}, []arrow.ArrayData{child}, nulls, 0)
 		},
 		read: func(a arrow.Array, rows []Row) error {
-			l, ok := a.(*array.List)
-			if !ok || !arrow.TypeEqual(a.DataType(), typ) {
-				return fmt.Errorf("is a %v, want %v", a.DataType(), typ)
+			l := a.(*array.List)
+			all, offsets := valuesOf[T](l.ListValues()), l.Offsets()
+			if len(rows) == 0 {
+				return nil
 			}
-			all := valuesOf[T](l.ListValues())
+			if err := checkOffsets(offsets, len(rows), len(all)); err != nil {
+				return err
+			}
 			for i := range rows {
 				if l.IsNull(i) {
 					continue
 				}
-				from, to := l.ValueOffsets(i)
+				from, to := offsets[i], offsets[i+1]
 				*at(&rows[i]) = all[from:to:to]
 			}
 			return nil

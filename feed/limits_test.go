@@ -246,7 +246,7 @@ func TestScratchIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	h := &Header{Pass: *testPass()}
 	var one bytes.Buffer
-	w, err := NewArrowWriter(&one, h, false)
+	w, err := NewArrowWriter(&one, h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ type encoder interface {
 
 func newEncoder(w io.Writer, h *Header, format string) (encoder, error) {
 	if format == FormatArrow {
-		return NewArrowWriter(w, h, false)
+		return NewArrowWriter(w, h)
 	}
 	return newJSONWriter(w, h)
 }

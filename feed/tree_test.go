@@ -56,7 +56,7 @@ func TestRowsOfATreeSayWhatIsShared(t *testing.T) {
 		}
 	}
 	var buf bytes.Buffer
-	w, err := NewArrowWriter(&buf, h, false)
+	w, err := NewArrowWriter(&buf, h)
 	if err != nil {
 		t.Fatal(err)
 	}

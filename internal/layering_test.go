@@ -80,7 +80,7 @@ var layers = []layer{
 	{
 		folder: "feed", own: []string{".", "credit", "internal"},
 		others: []string{
-			"github.com/gorilla/websocket", "github.com/apache/arrow-go/v18", "github.com/vmihailenco/msgpack/v5", "golang.org/x/sync",
+			"github.com/gorilla/websocket", "github.com/apache/arrow-go/v18", "github.com/google/flatbuffers", "github.com/vmihailenco/msgpack/v5", "golang.org/x/sync",
 		},
 	},
 	{folder: "importer", own: []string{".", "internal"}},
