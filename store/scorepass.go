@@ -64,18 +64,27 @@ func (s *Store) scorePass(ctx context.Context, where string, args ...any) (harne
 	return p, nil
 }
 
+// NoteScorePass keeps a pass's report and leaves its state as it is.
+func (s *Store) NoteScorePass(ctx context.Context, pass int64, report json.RawMessage) error {
+	return s.reportScorePass(ctx, "note", pass, report, "")
+}
+
 // CloseScorePass marks a pass as done and keeps its report.
 func (s *Store) CloseScorePass(ctx context.Context, pass int64, report json.RawMessage) error {
+	return s.reportScorePass(ctx, "close", pass, report, "state = 'done', ")
+}
+
+func (s *Store) reportScorePass(ctx context.Context, what string, pass int64, report json.RawMessage, set string) error {
 	if !json.Valid(report) {
-		return errors.New("close score pass: the report is not valid JSON")
+		return fmt.Errorf("%s score pass %d: the report is not valid JSON", what, pass)
 	}
 	now := s.now()
 	err := s.write(ctx, func(c *conn) error {
-		_, err := c.exec("UPDATE score_passes SET state = 'done', updated_ms = ?, report = ? WHERE id = ?", now, string(report), pass)
+		_, err := c.exec("UPDATE score_passes SET "+set+"updated_ms = ?, report = ? WHERE id = ?", now, string(report), pass)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("close score pass %d: %w", pass, err)
+		return fmt.Errorf("%s score pass %d: %w", what, pass, err)
 	}
 	return nil
 }

@@ -26,6 +26,8 @@ type Scores interface {
 	SaveScores(ctx context.Context, pass int64, group int, fingerprint string, scores []harness.StepScore) error
 	// ScoreCounts sums up what a pass holds.
 	ScoreCounts(ctx context.Context, pass int64) (harness.ScoreCounts, error)
+	// NoteScorePass keeps a pass's report and leaves it running.
+	NoteScorePass(ctx context.Context, pass int64, report json.RawMessage) error
 	// CloseScorePass marks a pass as done and keeps its report.
 	CloseScorePass(ctx context.Context, pass int64, report json.RawMessage) error
 }

@@ -61,7 +61,7 @@ type Options struct {
 	Tolerance   float64 // nats, of the self-check; negative = DefaultTolerance
 
 	WholeGroups bool // leave groups alone that have open episodes
-	// Groups are the only ones to score, by index; the passes then stay open and are not summed up. nil: all.
+	// Groups are the only ones to score, by index; the passes then stay open until Finish. nil: all.
 	Groups []int
 
 	DryRun   bool           // count only: nothing is asked of the teacher's model, nothing is kept

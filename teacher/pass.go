@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -284,11 +285,16 @@ func (p *passRun) close(ctx context.Context, groups []harness.ScoreGroup, worked
 	var errs []error
 	for m := range p.passes {
 		pass := PassReport{Pass: p.passes[m], Counts: p.totals.dry[m], Privileged: Mode(p.passes[m].Mode).Privileged()}
-		if !p.opt.DryRun && p.opt.Groups == nil {
-			var err error
-			if pass, err = p.closePass(ctx, pass, r); err != nil {
-				errs = append(errs, err)
-			}
+		var err error
+		switch {
+		case p.opt.DryRun:
+		case p.opt.Groups != nil:
+			err = p.notePass(ctx, pass.Pass, r)
+		default:
+			pass, err = p.closePass(ctx, pass, r)
+		}
+		if err != nil {
+			errs = append(errs, err)
 		}
 		r.Passes = append(r.Passes, pass)
 	}
@@ -296,34 +302,90 @@ func (p *passRun) close(ctx context.Context, groups []harness.ScoreGroup, worked
 }
 
 func (p *passRun) closePass(ctx context.Context, pass PassReport, r Report) (PassReport, error) {
-	old := storedReport{}
-	if err := json.Unmarshal(pass.Pass.Report, &old); err != nil {
-		return pass, fmt.Errorf("read the report of score pass %d: %w", pass.Pass.ID, err)
+	old, err := reportOf(pass.Pass)
+	if err != nil {
+		return pass, err
 	}
 	if r.UpToDate && len(old.Counts.Rows) > 0 {
 		pass.Counts = old.Counts
-	} else {
-		var err error
-		if pass.Counts, err = p.ledger.ScoreCounts(ctx, pass.Pass.ID); err != nil {
-			return pass, err
-		}
+	} else if pass.Counts, err = p.ledger.ScoreCounts(ctx, pass.Pass.ID); err != nil {
+		return pass, err
 	}
-	kept := storedReport{
-		Counts: pass.Counts, Check: r.Check, FailedEpisodes: r.FailedEpisodes, OpenEpisodes: r.OpenEpisodes,
-		LowVersion: old.LowVersion, HighVersion: old.HighVersion,
+	kept := p.add(old, r)
+	kept.Counts, kept.FailedEpisodes, kept.OpenEpisodes = pass.Counts, r.FailedEpisodes, r.OpenEpisodes
+	pass.Pass, err = closeWith(ctx, p.ledger, pass.Pass, kept)
+	return pass, err
+}
+
+// notePass keeps what only the one who scored a group knows of it, where that is news.
+func (p *passRun) notePass(ctx context.Context, pass harness.ScorePass, r Report) error {
+	old, err := reportOf(pass)
+	if err != nil {
+		return err
 	}
-	if kept.Check == nil {
-		kept.Check = old.Check
-	}
-	if p.totals.versions {
-		kept.LowVersion, kept.HighVersion = lower(old.LowVersion, p.totals.low), higher(old.HighVersion, p.totals.high)
+	kept := p.add(old, r)
+	if reflect.DeepEqual(old, kept) {
+		return nil
 	}
 	raw, err := json.Marshal(kept)
 	if err != nil {
-		return pass, fmt.Errorf("write the report of score pass %d: %w", pass.Pass.ID, err)
+		return fmt.Errorf("write the report of score pass %d: %w", pass.ID, err)
 	}
-	pass.Pass.State, pass.Pass.Report = "done", raw
-	return pass, p.ledger.CloseScorePass(ctx, pass.Pass.ID, raw)
+	return p.ledger.NoteScorePass(ctx, pass.ID, raw)
+}
+
+// add is a stored report after another call.
+func (p *passRun) add(old storedReport, r Report) storedReport {
+	if r.Check != nil {
+		old.Check = r.Check
+	}
+	if p.totals.versions {
+		old.LowVersion, old.HighVersion = lower(old.LowVersion, p.totals.low), higher(old.HighVersion, p.totals.high)
+	}
+	return old
+}
+
+// Finish marks passes as done that calls with Groups have filled, with a report of all that they hold. Each is
+// as the ledger has it now. A later call opens it again.
+func Finish(ctx context.Context, ledger Ledger, passes ...harness.ScorePass) error {
+	for _, pass := range passes {
+		kept, err := reportOf(pass)
+		if err != nil {
+			return err
+		}
+		if kept.Counts, err = ledger.ScoreCounts(ctx, pass.ID); err != nil {
+			return err
+		}
+		groups, err := ledger.ScoreGroups(ctx, pass.RunID)
+		if err != nil {
+			return err
+		}
+		kept.FailedEpisodes, kept.OpenEpisodes = 0, 0
+		for _, g := range groups {
+			kept.FailedEpisodes += g.Failed
+			kept.OpenEpisodes += g.Open
+		}
+		if _, err := closeWith(ctx, ledger, pass, kept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func reportOf(pass harness.ScorePass) (r storedReport, err error) {
+	if err = json.Unmarshal(pass.Report, &r); err != nil {
+		err = fmt.Errorf("read the report of score pass %d: %w", pass.ID, err)
+	}
+	return r, err
+}
+
+func closeWith(ctx context.Context, ledger Ledger, pass harness.ScorePass, kept storedReport) (harness.ScorePass, error) {
+	raw, err := json.Marshal(kept)
+	if err != nil {
+		return pass, fmt.Errorf("write the report of score pass %d: %w", pass.ID, err)
+	}
+	pass.State, pass.Report = "done", raw
+	return pass, ledger.CloseScorePass(ctx, pass.ID, raw)
 }
 
 func lower(old *int32, v int32) *int32 {

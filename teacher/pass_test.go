@@ -512,3 +512,49 @@ func TestOptionsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestPassesOfSomeGroupsAreFinished: calls with Groups leave a pass running and keep what they learnt; Finish
+// sums it up.
+func TestPassesOfSomeGroupsAreFinished(t *testing.T) {
+	t.Parallel()
+	db, run := makeRun(t, plan{tasks: 3, group: 2, steps: 2, change: func(task, _ int, s *harness.Step) {
+		if s.Tokens != nil {
+			for i := range s.Tokens.Versions {
+				s.Tokens.Versions[i] = int32(task)
+			}
+		}
+	}})
+	e := &engine{}
+	opt := options(run, e, teacher.ImmediateFeedback)
+	var pass harness.ScorePass
+	for _, g := range []int{1, 2} {
+		opt.Groups = []int{g}
+		if _, err := teacher.Score(t.Context(), db, e, opt); err != nil {
+			t.Fatal(err)
+		}
+		passes, err := db.ScorePasses(t.Context(), run.ID)
+		if err != nil || len(passes) != 1 || passes[0].State != "running" {
+			t.Fatalf("%+v, %v", passes, err)
+		}
+		pass = passes[0]
+	}
+	if err := teacher.Finish(t.Context(), db, pass); err != nil {
+		t.Fatal(err)
+	}
+	passes, err := db.ScorePasses(t.Context(), run.ID)
+	if err != nil || passes[0].State != "done" {
+		t.Fatalf("%+v, %v", passes, err)
+	}
+	var kept struct {
+		Counts harness.ScoreCounts `json:"counts"`
+		Check  *teacher.SelfCheck  `json:"self_check"`
+		Low    int                 `json:"low_version"`
+		High   int                 `json:"high_version"`
+	}
+	if err := json.Unmarshal(passes[0].Report, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if kept.Counts.Groups != 2 || kept.Counts.Rows[harness.ScoreDone] != 8 || kept.Check == nil || kept.Low != 1 || kept.High != 2 {
+		t.Errorf("report %s", passes[0].Report)
+	}
+}

@@ -117,6 +117,7 @@ func checkDelivered(t *testing.T, path string, delivered map[int][]int) string {
 	if found, err := db.Check(t.Context()); err != nil || len(found) > 0 {
 		t.Errorf("check: %v, %v", found, err)
 	}
+	checkScoreReport(t, db, 1, 36)
 	var b strings.Builder
 	if err := db.DumpCanonical(t.Context(), 1, &b); err != nil {
 		t.Fatal(err)

@@ -50,10 +50,16 @@ func (t *trainFeed) work(ctx context.Context) error {
 		}
 		if over {
 			c, err := t.src.Counts(ctx)
-			if err != nil || t.st.soft.Err() != nil {
+			if err != nil {
 				return err
 			}
+			if t.st.soft.Err() != nil {
+				return t.endPasses(ctx, 0)
+			}
 			if c.Drained() {
+				if err := t.endPasses(ctx, 0); err != nil {
+					return err
+				}
 				t.g.log.Info("all groups are delivered", "run", t.of.Name)
 				pause(ctx, t.st.soft, lastWords)
 				return nil
@@ -173,14 +179,18 @@ func (t *trainFeed) scorePass(ctx context.Context, version int32) (harness.Score
 		return harness.ScorePass{}, err
 	}
 	t.opened, t.taught = r.Passes[0].Pass, version
-	return t.opened, nil
+	return t.opened, t.endPasses(ctx, t.opened.ID)
 }
 
 // ask has the teacher score groups.
 func (t *trainFeed) ask(ctx context.Context, groups []int) (teacher.Report, error) {
+	return teacher.Score(ctx, t.db, t.teacher.engine, t.askFor(groups))
+}
+
+func (t *trainFeed) askFor(groups []int) teacher.Options {
 	opt := t.plan.options
 	opt.RunID, opt.Teacher, opt.Concurrency, opt.Groups, opt.WholeGroups, opt.Log = t.of.ID, t.teacher.identity, t.teacher.concurrency, groups, true, t.g.log
-	return teacher.Score(ctx, t.db, t.teacher.engine, opt)
+	return opt
 }
 
 func (t *trainFeed) workChunk(ctx context.Context, j job, groups []int) error {
