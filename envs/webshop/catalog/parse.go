@@ -39,13 +39,40 @@ const (
 
 var required = []string{"asin", "name", "full_description", "small_description", "images", "category", "query", "product_category", "customization_options"}
 
-// parseProduct reads one element of the product file. The error is errSkipped for a record that the
-// original skips by its id.
-func parseProduct(raw []byte) (*record, error) {
-	rec := &record{}
-	r := jsonx.NewReader(raw)
+// price is what a pricing text says.
+type price struct {
+	amounts []float64
+	tag     string
+}
+
+// maxPrices bounds a parser's memory of pricing texts.
+const maxPrices = 1 << 14
+
+// parser reads records one after another into the same memory. It is not safe for concurrent use.
+type parser struct {
+	r      *jsonx.Reader
+	rec    record
+	images bool // are read too
+	prices map[string]price
+
+	// Memory for the lists of the record at hand.
+	values, bullets []string
+	options         []Option
+}
+
+// newParser makes one that reads options' images or leaves them out.
+func newParser(images bool) *parser {
+	return &parser{r: jsonx.NewViews(nil), images: images, prices: map[string]price{}}
+}
+
+// parse reads one element of the product file. The record's texts lie in raw; it and they are valid until
+// the next call. The error is errSkipped for a record that the original skips by its id.
+func (p *parser) parse(raw []byte) (*record, error) {
+	r, rec := p.r, &p.rec
+	r.Reset(raw)
+	*rec, p.values = record{}, p.values[:0]
 	err := r.Object(func(key string) error {
-		if err := rec.field(r, key); err != nil {
+		if err := p.field(key); err != nil {
 			return fmt.Errorf("field %q: %w", key, err)
 		}
 		return nil
@@ -64,14 +91,33 @@ func parseProduct(raw []byte) (*record, error) {
 			return nil, fmt.Errorf("product %q: no field %q", rec.ASIN, name)
 		}
 	}
-	if rec.Pricing, rec.Price, err = parsePricing(rec.pricing); err != nil {
+	if err := p.price(); err != nil {
 		return nil, fmt.Errorf("product %q: %w", rec.ASIN, err)
 	}
 	return rec, nil
 }
 
+// price reads the pricing text, or remembers it.
+func (p *parser) price() error {
+	known, ok := p.prices[p.rec.pricing]
+	if !ok {
+		amounts, tag, err := parsePricing(p.rec.pricing)
+		if err != nil {
+			return err
+		}
+		if len(p.prices) >= maxPrices {
+			clear(p.prices)
+		}
+		known = price{amounts, tag}
+		p.prices[strings.Clone(p.rec.pricing)] = known
+	}
+	p.rec.Pricing, p.rec.Price = known.amounts, known.tag
+	return nil
+}
+
 // field reads the value of a key.
-func (rec *record) field(r *jsonx.Reader, key string) (err error) {
+func (p *parser) field(key string) (err error) {
+	r, rec := p.r, &p.rec
 	switch key {
 	case "asin":
 		rec.ASIN, err = rec.text(r, hasASIN)
@@ -88,7 +134,8 @@ func (rec *record) field(r *jsonx.Reader, key string) (err error) {
 		rec.ProductCategory, err = rec.text(r, hasProductCategory)
 	case "small_description":
 		rec.has |= hasBullets
-		rec.Bullets, err = bullets(r)
+		p.bullets, err = bullets(r, p.bullets[:0])
+		rec.Bullets = p.bullets
 	case "images":
 		rec.has |= hasImages
 		rec.MainImage, err = firstImage(r)
@@ -100,8 +147,9 @@ func (rec *record) field(r *jsonx.Reader, key string) (err error) {
 		rec.pricing, err = r.String()
 	case "customization_options":
 		rec.has |= hasOptions
-		rec.Options, rec.Images = nil, nil
-		err = rec.options(r)
+		rec.Options, rec.Images = p.options[:0], nil
+		err = p.choices()
+		p.options = rec.Options
 	default:
 		err = r.Skip()
 	}
@@ -114,13 +162,13 @@ func (rec *record) text(r *jsonx.Reader, field uint) (string, error) {
 	return r.String()
 }
 
-// bullets are a list, or one string in its place.
-func bullets(r *jsonx.Reader) ([]string, error) {
+// bullets are a list, or one string in its place. They are appended to list.
+func bullets(r *jsonx.Reader, list []string) ([]string, error) {
 	if r.Kind() == jsonx.String {
 		s, err := r.String()
-		return []string{s}, err
+		return append(list, s), err
 	}
-	list, err := r.Strings()
+	list, err := r.AppendStrings(list)
 	if err == nil && len(list) == 0 {
 		err = errors.New("an empty list: the search index takes the first")
 	}
@@ -143,9 +191,10 @@ func firstImage(r *jsonx.Reader) (string, error) {
 	return first, err
 }
 
-// options reads {name: [{value, image, …}]}; a name without values is left out, anything that is no
+// choices reads {name: [{value, image, …}]}; a name without values is left out, anything that is no
 // object means that there are none.
-func (rec *record) options(r *jsonx.Reader) error {
+func (p *parser) choices() error {
+	r, rec := p.r, &p.rec
 	if r.Kind() != jsonx.Object {
 		return r.Skip()
 	}
@@ -153,22 +202,37 @@ func (rec *record) options(r *jsonx.Reader) error {
 		if r.Kind() == jsonx.Null {
 			return r.Skip()
 		}
-		values := []string{}
+		start := len(p.values)
 		err := r.Array(func() error {
 			value, image, err := optionValue(r)
-			values = append(values, value)
-			rec.Images = rec.Images.Set(value, image)
+			p.values = append(p.values, value)
+			if p.images {
+				rec.Images = rec.Images.Set(value, asAny(image))
+			}
 			return err
 		})
 		if err != nil {
 			return fmt.Errorf("option %q: %w", name, err)
+		}
+		values := p.values[start:len(p.values):len(p.values)]
+		if values == nil {
+			values = []string{}
 		}
 		rec.setOption(pystr.Lower(name), values)
 		return nil
 	})
 }
 
-func optionValue(r *jsonx.Reader) (value string, image any, err error) {
+// asAny is an address or nil.
+func asAny(image *string) any {
+	if image == nil {
+		return nil
+	}
+	return *image
+}
+
+// optionValue reads a choice with its image; nil where it has none.
+func optionValue(r *jsonx.Reader) (value string, image *string, err error) {
 	found := false
 	err = r.Object(func(key string) error {
 		switch {
@@ -178,7 +242,8 @@ func optionValue(r *jsonx.Reader) (value string, image any, err error) {
 			value = pystr.Lower(strings.ReplaceAll(pystr.Strip(value), "/", " | "))
 			return err
 		case key == "image" && r.Kind() == jsonx.String:
-			image, err = r.String()
+			address, err := r.String()
+			image = &address
 			return err
 		case key == "image":
 			image = nil
@@ -198,60 +263,71 @@ type attributeEntry struct {
 	instruction   *Instruction
 }
 
-func parseAttributes(raw []byte) (e attributeEntry, err error) {
-	r := jsonx.NewReader(raw)
-	var text *string
-	var wanted []string
-	err = r.Object(func(key string) (err error) {
-		switch key {
-		case "attributes":
-			e.hasAttributes = true
-			e.attributes, err = r.Strings()
-		case "instruction":
-			if r.Kind() == jsonx.Null {
-				text = nil
-				return r.Skip()
-			}
-			var s string
-			s, err = r.String()
-			text = &s
-		case "instruction_attributes":
-			if r.Kind() == jsonx.Null {
-				wanted = nil
-				return r.Skip()
-			}
-			wanted, err = r.Strings()
-		default:
-			err = r.Skip()
-		}
-		return err
-	})
-	if text != nil {
-		e.instruction = &Instruction{Text: *text, Attributes: wanted}
-	}
-	return e, err
-}
-
-// parseHuman reads the list of instructions that people wrote for one product.
-func parseHuman(raw []byte) (list []Instruction, err error) {
-	r := jsonx.NewReader(raw)
-	err = r.Array(func() error {
-		var in Instruction
-		err := r.Object(func(key string) (err error) {
+// attributeParser makes what reads such parts.
+func attributeParser(k *keeper) func(raw []byte) (attributeEntry, error) {
+	r := jsonx.NewViews(nil)
+	var list, wanted []string
+	return func(raw []byte) (e attributeEntry, err error) {
+		r.Reset(raw)
+		in, found := Instruction{}, false
+		list, wanted = list[:0], wanted[:0]
+		err = r.Object(func(key string) (err error) {
 			switch key {
+			case "attributes":
+				e.hasAttributes = true
+				list, err = r.AppendStrings(list[:0])
 			case "instruction":
+				if found = r.Kind() != jsonx.Null; !found {
+					return r.Skip()
+				}
 				in.Text, err = r.String()
 			case "instruction_attributes":
-				in.Attributes, err = r.Strings()
-			case "instruction_options":
-				in.Options, err = r.Strings()
+				if wanted = wanted[:0]; r.Kind() == jsonx.Null {
+					return r.Skip()
+				}
+				wanted, err = r.AppendStrings(wanted)
 			default:
 				err = r.Skip()
 			}
 			return err
 		})
-		list = append(list, in)
-		return err
-	})
-	return list, err
+		if len(list) > 0 {
+			e.attributes = k.list(list)
+		}
+		if found {
+			if len(wanted) > 0 {
+				in.Attributes = wanted
+			}
+			e.instruction = &take(&k.instructions, 1, instructionBlock)[0]
+			*e.instruction = k.instruction(in)
+		}
+		return e, err
+	}
+}
+
+// humanParser makes what reads the list of instructions that people wrote for one product.
+func humanParser(k *keeper) func(raw []byte) ([]Instruction, error) {
+	r := jsonx.NewViews(nil)
+	return func(raw []byte) (list []Instruction, err error) {
+		r.Reset(raw)
+		err = r.Array(func() error {
+			var in Instruction
+			err := r.Object(func(key string) (err error) {
+				switch key {
+				case "instruction":
+					in.Text, err = r.String()
+				case "instruction_attributes":
+					in.Attributes, err = r.Strings()
+				case "instruction_options":
+					in.Options, err = r.Strings()
+				default:
+					err = r.Skip()
+				}
+				return err
+			})
+			list = append(list, k.instruction(in))
+			return err
+		})
+		return list, err
+	}
 }

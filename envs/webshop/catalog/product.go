@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/hindsightrl/harness/envs/webshop/internal/py"
 )
@@ -61,23 +60,26 @@ func (p *Product) Option(name string) *Option {
 }
 
 // Contents is the text that the search engine indexes.
-func (p *Product) Contents(d *Details) string {
-	var b strings.Builder
-	b.WriteString(p.Title)
-	b.WriteByte(' ')
-	b.WriteString(d.Description)
-	b.WriteByte(' ')
-	b.WriteString(d.Bullets[0])
-	b.WriteByte(' ')
+func (p *Product) Contents(d *Details) string { return string(p.AppendContents(nil, d)) }
+
+// AppendContents appends that text to b.
+func (p *Product) AppendContents(b []byte, d *Details) []byte {
+	b = append(append(b, p.Title...), ' ')
+	b = append(append(b, d.Description...), ' ')
+	b = append(append(b, d.Bullets[0]...), ' ')
 	for i, o := range p.Options {
 		if i > 0 {
-			b.WriteString(", and ")
+			b = append(b, ", and "...)
 		}
-		b.WriteString(o.Name)
-		b.WriteString(": ")
-		b.WriteString(strings.Join(o.Values, ", "))
+		b = append(append(b, o.Name...), ": "...)
+		for j, v := range o.Values {
+			if j > 0 {
+				b = append(b, ", "...)
+			}
+			b = append(b, v...)
+		}
 	}
-	return b.String()
+	return b
 }
 
 // setOption keeps the place of a name that occurs twice, as a Python dict does.

@@ -3,8 +3,6 @@ package search
 import (
 	"math"
 	"math/bits"
-	"slices"
-	"strings"
 	"sync"
 )
 
@@ -27,6 +25,7 @@ type Builder struct {
 // worker keeps what analysing needs from one document to the next.
 type worker struct {
 	analyzer analyzer
+	frequent frequent
 	known    lexicon  // tokens seen before, with their terms; stopWord for stop words
 	counts   []uint32 // of each term in the document at hand; zero between documents
 	touched  []uint32 // terms with a count
@@ -68,12 +67,7 @@ func (b *Builder) Prepare(text string) *Document {
 		if !ok {
 			break
 		}
-		token := text[start:end]
-		id, ok := w.known.number(token)
-		if !ok {
-			id = b.id(w.analyzer.term(token))
-			w.known.add(token, id)
-		}
+		id := w.id(b, text[start:end])
 		if id != stopWord {
 			w.count(id)
 			d.length++
@@ -90,6 +84,21 @@ func (b *Builder) Prepare(text string) *Document {
 		}
 	}
 	return d
+}
+
+// id is the number of a token's term.
+func (w *worker) id(b *Builder, token string) uint32 {
+	h := hash(token)
+	id, ok := w.frequent.number(token, h)
+	if ok {
+		return id
+	}
+	if id, ok = w.known.numberOf(token, h); !ok {
+		id = b.id(w.analyzer.term(token))
+		w.known.add(token, id)
+	}
+	w.frequent.put(token, h, id)
+	return id
 }
 
 // count adds an occurrence of a term.
@@ -137,80 +146,6 @@ func (b *Builder) Add(id string, d *Document) {
 	b.ids = append(b.ids, id)
 	b.norms = append(b.norms, lengthByte(d.length))
 	b.tokens += int64(d.length)
-}
-
-// each calls f for the terms of all documents, in order. With free it drops what it has passed.
-func (b *Builder) each(free bool, f func(doc int, id, count uint32)) {
-	doc := 0
-	for k, block := range b.blocks {
-		for range b.docs[k] {
-			entries := block[:b.counts[doc]]
-			block = block[len(entries):]
-			for i := 0; i < len(entries); i++ {
-				id, n := entries[i]>>8, entries[i]&0xff
-				if n == 0 {
-					i++
-					n = entries[i]
-				}
-				f(doc, id, n)
-			}
-			doc++
-		}
-		if free {
-			b.blocks[k] = nil
-		}
-	}
-}
-
-// Index makes the index. The builder cannot be used any more.
-func (b *Builder) Index() *Index {
-	n := len(b.ids)
-	x := &Index{terms: b.terms, norms: b.norms, docs: n, big: map[uint64]uint32{}}
-	x.shift = min(uint(32-bits.Len(uint(max(n, 1)))), 16)
-	x.starts = make([]uint32, b.terms.words+1)
-	b.each(false, func(_ int, id, _ uint32) { x.starts[id+1]++ })
-	for i := 1; i < len(x.starts); i++ {
-		x.starts[i] += x.starts[i-1]
-	}
-	x.postings = make([]uint32, x.starts[len(x.starts)-1])
-	at := slices.Clone(x.starts)
-	limit := uint32(1)<<x.shift - 1
-	b.each(true, func(doc int, id, count uint32) {
-		if count >= limit {
-			x.big[uint64(id)<<32|uint64(doc)] = count
-			count = limit
-		}
-		x.postings[at[id]] = uint32(doc)<<x.shift | count
-		at[id]++
-	})
-	x.rank(b.ids)
-	x.weigh(b.tokens)
-	x.bound()
-	*b = Builder{}
-	return x
-}
-
-// bound finds, for each term, the largest share of its weight that any document gets.
-func (x *Index) bound() {
-	x.most = make([]float32, x.terms.words)
-	for id := range x.most {
-		for _, p := range x.postings[x.starts[id]:x.starts[id+1]] {
-			x.most[id] = max(x.most[id], x.factor(uint32(id), p))
-		}
-	}
-}
-
-// rank numbers documents by id, for ties.
-func (x *Index) rank(ids []string) {
-	order := make([]int32, len(ids))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(ids[a], ids[b]) })
-	x.byID = make([]int32, len(ids))
-	for rank, i := range order {
-		x.byID[i] = int32(rank)
-	}
 }
 
 // freeValues is how many lengths have a byte of their own.

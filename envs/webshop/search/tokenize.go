@@ -74,6 +74,19 @@ func (t *tokenizer) next() (start, end int, ok bool) {
 // word follows the rules that keep characters together from start. It is not ok where only underscores
 // were found; end is then behind them.
 func (t *tokenizer) word(start int) (end int, ok bool) {
+	// Nearly all words are letters and digits of ASCII with a character behind them that ends every word.
+	end = start
+	for end < len(t.s) && inner[t.s[end]] {
+		end++
+	}
+	if end > start && (end == len(t.s) || ends[t.s[end]]) {
+		return end, true
+	}
+	return t.anyWord(start)
+}
+
+// anyWord is word for words of all kinds.
+func (t *tokenizer) anyWord(start int) (end int, ok bool) {
 	if keycap := t.keycap(start); keycap > 0 {
 		return keycap, true
 	}
@@ -127,6 +140,15 @@ func (t *tokenizer) bridges(a, mid, b class) bool {
 	}
 	return false
 }
+
+// inner are the bytes that are letters or digits, ends those before which a word of such bytes always
+// ends: they are ASCII and neither join nor extend.
+var inner, ends = func() (in, end [256]bool) {
+	for c, k := range asciiClass {
+		in[c], end[c] = k == letter || k == numeric, k == other
+	}
+	return in, end
+}()
 
 func isLetter(c class) bool { return c == letter || c == hebrew }
 

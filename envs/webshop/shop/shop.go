@@ -3,7 +3,9 @@ package shop
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/hindsightrl/harness/envs/webshop/catalog"
 	"github.com/hindsightrl/harness/envs/webshop/page"
@@ -69,7 +71,14 @@ func build(cfg Config, load func(catalog.Config) (*catalog.Catalog, error)) (*Sh
 		return nil, err
 	}
 	b := search.NewBuilder()
-	docs := func(p *catalog.Product, d *catalog.Details) any { return prepared{p.ASIN, b.Prepare(p.Contents(d))} }
+	texts := sync.Pool{New: func() any { return new([]byte) }}
+	docs := func(p *catalog.Product, d *catalog.Details) any {
+		text := texts.Get().(*[]byte)
+		defer texts.Put(text)
+		*text = p.AppendContents((*text)[:0], d)
+		// Prepare keeps nothing of the text.
+		return prepared{p.ASIN, b.Prepare(unsafe.String(unsafe.SliceData(*text), len(*text)))}
+	}
 	c, err := load(catalog.Config{
 		Limit:   cfg.Limit,
 		Prepare: docs,

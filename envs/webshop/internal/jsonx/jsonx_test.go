@@ -115,3 +115,60 @@ func FuzzReader(f *testing.F) {
 		_, _ = elements(strings.NewReader(s))
 	})
 }
+
+// Views read the same strings as copies do, and keep them until the next Reset.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	const raw = `{"plain": "a long text without any escape", "escaped": "\u00e9 \"x\" and more", "bad": "` + "\xff" + `", "empty": "", "list": ["1", "\n2", "3"]}`
+	walk := func(r *Reader) (out []string) {
+		err := r.Object(func(key string) error {
+			out = append(out, key)
+			if r.Kind() == Array {
+				list, err := r.AppendStrings([]string{"0"})
+				out = append(out, list...)
+				return err
+			}
+			s, err := r.String()
+			out = append(out, s)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	want := walk(NewReader([]byte(raw)))
+	r := NewViews(nil)
+	for range 2 {
+		r.Reset([]byte(raw))
+		if got := walk(r); strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	b := []byte(`"shared"`)
+	r.Reset(b)
+	s, err := r.String()
+	if b[1] = 'S'; err != nil || s != "Shared" {
+		t.Errorf("a view is %q, %v", s, err)
+	}
+}
+
+// plain finds what a look at each byte finds.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	b := make([]byte, 300)
+	for i := range b {
+		b[i] = byte(i*7 + i/256)
+	}
+	for i := range b {
+		for _, below := range []byte{0, ' '} {
+			want := i
+			for want < len(b) && b[want] != '"' && b[want] != '\\' && b[want] >= below {
+				want++
+			}
+			if got := plain(b, i, below); got != want {
+				t.Errorf("from %d below %d: %d, want %d", i, below, got, want)
+			}
+		}
+	}
+}

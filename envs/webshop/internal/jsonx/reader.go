@@ -2,11 +2,14 @@ package jsonx
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // maxNesting bounds the depth that Skip follows.
@@ -30,10 +33,20 @@ const (
 type Reader struct {
 	b []byte
 	i int
+
+	views bool   // strings share the memory of b or of spare
+	spare []byte // strings with escapes, without them
 }
 
-// NewReader reads b.
+// NewReader reads b. Its strings are copies.
 func NewReader(b []byte) *Reader { return &Reader{b: b} }
+
+// NewViews reads b without copying its strings: they are valid while b is not written to and until the
+// next Reset.
+func NewViews(b []byte) *Reader { return &Reader{b: b, views: true} }
+
+// Reset turns to another value and takes the memory of the strings read so far.
+func (r *Reader) Reset(b []byte) { r.b, r.i, r.spare = b, 0, r.spare[:0] }
 
 func (r *Reader) errorf(format string, args ...any) error {
 	return fmt.Errorf("byte %d: %s", r.i, fmt.Sprintf(format, args...))
@@ -132,15 +145,17 @@ func (r *Reader) Array(f func() error) error {
 	}
 }
 
-// Strings reads an array of strings.
-func (r *Reader) Strings() ([]string, error) {
-	var out []string
+// Strings reads an array of strings; nil where it is empty.
+func (r *Reader) Strings() ([]string, error) { return r.AppendStrings(nil) }
+
+// AppendStrings reads an array of strings and appends them to list.
+func (r *Reader) AppendStrings(list []string) ([]string, error) {
 	err := r.Array(func() error {
 		s, err := r.String()
-		out = append(out, s)
+		list = append(list, s)
 		return err
 	})
-	return out, err
+	return list, err
 }
 
 // Skip passes over a value.
@@ -188,6 +203,9 @@ func (r *Reader) word() error {
 
 func (r *Reader) skipString() error {
 	for i := r.i + 1; i < len(r.b); i++ {
+		if i = plain(r.b, i, 0); i >= len(r.b) {
+			break
+		}
 		switch r.b[i] {
 		case '\\':
 			i++
@@ -199,62 +217,94 @@ func (r *Reader) skipString() error {
 	return r.errorf("a string without end")
 }
 
+// The lowest and the highest bit of each byte of eight.
+const (
+	lowest  = 0x0101010101010101
+	highest = 0x8080808080808080
+)
+
+// plain returns the first byte from i on that is a quote, a backslash or below the given one, or the end.
+func plain(b []byte, i int, below byte) int {
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := w^lowest*'"', w^lowest*'\\'
+		// A byte that is zero, or below the limit, borrows and so sets its highest bit. One above it may
+		// set it too, by the borrow, but the first one is right.
+		found := (quote-lowest)&^quote | (slash-lowest)&^slash | (w-lowest*uint64(below))&^w
+		if found &= highest; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+	}
+	for ; i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= below; i++ {
+	}
+	return i
+}
+
 // String reads a string. What is not UTF-8, and half of a surrogate pair, becomes U+FFFD.
 func (r *Reader) String() (string, error) {
 	if r.peek() != '"' {
 		return "", r.errorf("no string")
 	}
 	start := r.i + 1
-	for i := start; i < len(r.b); i++ {
-		switch c := r.b[i]; {
-		case c == '"':
-			r.i = i + 1
-			return text(r.b[start:i]), nil
-		case c == '\\':
-			return r.escaped(start, i)
-		case c < ' ':
-			r.i = i
-			return "", r.errorf("a control character in a string")
-		}
+	i := plain(r.b, start, ' ')
+	switch {
+	case i >= len(r.b):
+		return "", r.errorf("a string without end")
+	case r.b[i] == '"':
+		r.i = i + 1
+		return r.text(r.b[start:i]), nil
+	case r.b[i] == '\\':
+		return r.escaped(start, i)
 	}
-	return "", r.errorf("a string without end")
+	r.i = i
+	return "", r.errorf("a control character in a string")
 }
 
-// text copies bytes, and replaces what is not UTF-8.
-func text(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
+// text copies bytes, where strings are copies, and replaces what is not UTF-8.
+func (r *Reader) text(b []byte) string {
+	if !utf8.Valid(b) {
+		return string(bytes.ToValidUTF8(b, []byte("\uFFFD")))
 	}
-	return string(bytes.ToValidUTF8(b, []byte("\uFFFD")))
+	if r.views {
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	return string(b)
 }
+
+// simple are the escapes of one letter.
+var simple = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // escaped reads on from the first backslash, at i.
 func (r *Reader) escaped(start, i int) (string, error) {
-	out := append(make([]byte, 0, 2*(i-start)+64), r.b[start:i]...)
+	begin := len(r.spare)
+	out := append(r.spare, r.b[start:i]...)
 	for i < len(r.b) {
 		c := r.b[i]
 		switch {
 		case c == '"':
 			r.i = i + 1
-			return text(out), nil
+			if r.spare = out; !r.views {
+				r.spare = out[:begin]
+			}
+			return r.text(out[begin:]), nil
 		case c < ' ':
 			r.i = i
 			return "", r.errorf("a control character in a string")
 		case c != '\\':
-			out = append(out, c)
-			i++
+			next := max(plain(r.b, i, ' '), i+1)
+			out = append(out, r.b[i:next]...)
+			i = next
 			continue
 		}
 		if i+1 >= len(r.b) {
 			break
 		}
 		i += 2
-		switch e := r.b[i-1]; e {
-		case '"', '\\', '/':
-			out = append(out, e)
-		case 'b', 'f', 'n', 'r', 't':
-			out = append(out, map[byte]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}[e])
-		case 'u':
+		e := r.b[i-1]
+		switch {
+		case simple[e] != 0:
+			out = append(out, simple[e])
+		case e == 'u':
 			u, ok := hex4(r.b, i)
 			if !ok {
 				r.i = i

@@ -1,7 +1,6 @@
 package jsonx
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -189,11 +188,10 @@ func (s *Splitter) value() ([]byte, error) {
 func scan(buf []byte, i, depth int, inString bool) (end, at, d int, in, more bool) {
 	for i < len(buf) {
 		if inString {
-			j := bytes.IndexAny(buf[i:], "\"\\")
-			if j < 0 {
+			if i = plain(buf, i, 0); i >= len(buf) {
 				return 0, len(buf), depth, true, true
 			}
-			if i += j; buf[i] == '\\' {
+			if buf[i] == '\\' {
 				if i+1 >= len(buf) {
 					return 0, i, depth, true, true // the escaped byte is not here yet
 				}
