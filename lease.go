@@ -114,7 +114,7 @@ type FeedCounts struct {
 	Held     int   `json:"held"`     // leased, among them those whose time is over
 	Acked    int   `json:"acked"`    // delivered
 	Empty    int   `json:"empty"`    // finished without a step to hand over
-	Dropped  int   `json:"dropped"`  // given up: too stale
+	Dropped  int   `json:"dropped"`  // given up: too stale, or without a signal
 	Rows     int64 `json:"rows"`     // steps delivered
 	Tokens   int64 `json:"tokens"`   // response tokens delivered
 	Returned int   `json:"returned"` // leases that were given back

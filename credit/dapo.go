@@ -17,7 +17,7 @@ type Verdict struct {
 	Group        int        `json:"group"` // as the batch numbers it
 	Rows         int        `json:"rows"`
 	Trajectories int        `json:"trajectories"`
-	Returns      Stats      `json:"returns"` // over trajectories
+	Returns      Stats      `json:"returns"` // or what else was judged: the mean over trajectories' first rows, the extremes over all rows
 	Reason       DropReason `json:"reason"`
 }
 
@@ -42,24 +42,41 @@ func (v Verdict) String() string {
 // Sources: DAPO, arXiv 2503.14476 eq. 11; OliverLeeXZ/SERL@5a2a85b:recipe/dapo/dapo_ray_trainer.py,
 // agent_system/multi_turn_rollout/utils.py:filter_group_data.
 func DynamicSampling(b *Batch, keepSingles bool) ([]Verdict, error) {
+	return DynamicSamplingOf(b, b.Return, keepSingles)
+}
+
+// DynamicSamplingOf is DynamicSampling by another number than the return: one value per row of b, finite.
+// A group is dropped where all its rows have the same. Where every row of a trajectory has its
+// trajectory's value, that is the rule for trajectories.
+func DynamicSamplingOf(b *Batch, values []float64, keepSingles bool) ([]Verdict, error) {
 	l, err := newLayout(b)
+	if err != nil {
+		return nil, fmt.Errorf("sample dynamically: %w", err)
+	}
+	if err = checkLength("values", len(values), len(b.Group)); err == nil {
+		err = checkFinite("value", values)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sample dynamically: %w", err)
 	}
 	trajectories := l.sample(ScopeTrajectories)
 	out := make([]Verdict, l.groups.len())
 	for k := range out {
-		var a accumulator
-		for _, i := range trajectories.of(k) {
-			a.add(l.Return[i], 1)
+		var all, firsts accumulator
+		for _, i := range l.groups.of(k) {
+			all.add(values[i], 1)
 		}
-		v := Verdict{Group: l.Group[l.groups.first(k)], Rows: l.groups.size(k), Trajectories: a.n, Returns: a.stats()}
+		for _, i := range trajectories.of(k) {
+			firsts.add(values[i], 1)
+		}
+		v := Verdict{Group: l.Group[l.groups.first(k)], Rows: all.n, Trajectories: firsts.n, Returns: firsts.stats()}
+		v.Returns.Min, v.Returns.Max = all.min, all.max
 		switch {
-		case a.n == 1 && !keepSingles:
+		case firsts.n == 1 && !keepSingles:
 			v.Reason = DropSingle
-		case a.n > 1 && a.min == a.max:
+		case firsts.n > 1 && all.min == all.max:
 			v.Reason = DropEqual
-			v.Returns.Mean = a.min
+			v.Returns.Mean = all.min
 		}
 		out[k] = v
 	}

@@ -121,6 +121,35 @@ func TestDynamicSampling(t *testing.T) {
 	}
 }
 
+// TestDynamicSamplingOf judges rows by a number that differs within a trajectory: rows that are not all
+// alike keep their group, though the returns are.
+func TestDynamicSamplingOf(t *testing.T) {
+	t.Parallel()
+	b := &Batch{
+		Group:      []int{0, 0, 0, 1, 1, 2, 2},
+		Trajectory: []int{1, 1, 2, 3, 4, 5, 5},
+		Return:     []float64{1, 1, 1, 1, 1, 1, 1},
+	}
+	got, err := DynamicSamplingOf(b, []float64{1, 0.9, 1, 2, 2, 1, 0.9}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Verdict{
+		{Group: 0, Rows: 3, Trajectories: 2, Returns: Stats{2, 1, 0.9, 1}},
+		{Group: 1, Rows: 2, Trajectories: 2, Returns: Stats{2, 2, 2, 2}, Reason: DropEqual},
+		{Group: 2, Rows: 2, Trajectories: 1, Returns: Stats{1, 1, 0.9, 1}, Reason: DropSingle},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("verdicts %+v, want %+v", got, want)
+	}
+	if _, err := DynamicSamplingOf(b, []float64{1}, false); !errors.Is(err, ErrLength) {
+		t.Errorf("one value for seven rows: %v", err)
+	}
+	if _, err := DynamicSamplingOf(b, []float64{1, 1, 1, 1, 1, 1, math.Inf(1)}, false); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("an infinite value: %v", err)
+	}
+}
+
 // TestDroppedGroupsHadNoSignal ties the filter to the estimator it serves: a dropped group's GRPO
 // advantages are all 0, a kept group's are not.
 func TestDroppedGroupsHadNoSignal(t *testing.T) {

@@ -24,6 +24,7 @@ type Config struct {
 	SERL      credit.SERLConfig      `json:"serl"`             // read where Token is serl or rlsd
 	Update    int                    `json:"update"`           // the trainer's update number k, for λ_k
 	Shared    SharedTokens           `json:"shared,omitempty"` // leaf or once: how tokens count that leaves of a tree share; "" = leaf
+	Filter    FilterConfig           `json:"filter_groups,omitzero"`
 }
 
 // DefaultConfig returns an estimator with the reference trainers' values and the default parameters of
@@ -34,6 +35,7 @@ func DefaultConfig(name credit.Estimator, scored bool) Config {
 		Reward:    DefaultReward(),
 		Estimator: credit.DefaultEstimator(name), Response: credit.ResponseNone, Token: credit.TokenNone,
 		AEM: credit.DefaultAEM(), EAR: credit.DefaultEAR(), SERL: credit.DefaultSERL(), Shared: SharedLeaf,
+		Filter: DefaultFilter(),
 	}
 	if scored {
 		c.Token = credit.TokenSERL
@@ -52,6 +54,9 @@ func (c Config) Validate() error {
 	if err := c.Shared.validate(); err != nil {
 		return err
 	}
+	if err := c.Filter.Validate(); err != nil {
+		return err
+	}
 	return c.fusion().Validate()
 }
 
@@ -67,6 +72,9 @@ func (c Config) Canonical() Config {
 	c.Reward = c.Reward.canonical()
 	if c.Shared == SharedLeaf {
 		c.Shared = ""
+	}
+	if !c.Filter.Enable {
+		c.Filter = FilterConfig{}
 	}
 	if c.Response != credit.ResponseAEM {
 		c.AEM = credit.AEMConfig{}

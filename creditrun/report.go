@@ -20,6 +20,8 @@ type Report struct {
 	Undecided  int              `json:"undecided"`   // of those, such whose factor may lie on either side of 1
 	SignBroken int              `json:"sign_broken"` // tokens whose advantage lost the base advantage's sign
 
+	Filtered []credit.Verdict `json:"filtered,omitempty"` // groups that filter_groups left out, with the reason; counted nowhere else
+
 	Votes    []GroupVote `json:"votes,omitempty"`    // of each group; absent where no vote was held
 	Training []Training  `json:"training,omitempty"` // by policy version; absent without a vote and a response stage
 }

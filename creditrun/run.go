@@ -16,7 +16,8 @@ type Row struct {
 	Clipped int          // weighted tokens at a clip bound
 }
 
-// Result is the credit of a run's steps, in their order.
+// Result is the credit of a run's steps, in their order. Steps of groups that the configuration's filter
+// leaves out have none: Report.Filtered says which those are.
 type Result struct {
 	Rows   []Row
 	Report Report
@@ -32,6 +33,10 @@ func Run(steps []Step, cfg Config) (*Result, error) {
 		return nil, fmt.Errorf("give credit: %w", ErrNoSteps)
 	}
 	steps, votes, err := rewarded(steps, cfg.Reward)
+	if err != nil {
+		return nil, fmt.Errorf("give credit: %w", err)
+	}
+	steps, dropped, err := filtered(steps, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("give credit: %w", err)
 	}
@@ -53,7 +58,7 @@ func Run(steps []Step, cfg Config) (*Result, error) {
 		res.Rows[i] = Row{Step: steps[i].ID, Base: base.Values[i], Factor: 1}
 	}
 	res.Report = newReport(steps, base, len(rows))
-	res.Report.Votes = votes
+	res.Report.Votes, res.Report.Filtered = votes, dropped
 	if len(rows) == 0 { // text alone: no later stage has anything to work on
 		res.Report.Training = trainingOf(steps, res.Rows, votes, cfg)
 		return res, nil

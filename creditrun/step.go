@@ -17,6 +17,8 @@ type Step struct {
 	Sample  int
 	Index   int     // turn number
 	Return  float64 // the episode's summed reward
+	Task    float64 // the episode's score by its task's own measure, in [0, 1]
+	Won     bool    // the episode solved its task
 	Reward  float64 // the step's
 	Valid   bool    // the response kept the format's rules
 	Anchor  string  // observation before the action
@@ -97,6 +99,8 @@ var (
 	ErrNoScores = errors.New("no step has a score")
 	// ErrNoEntropies: a response stage is to run and a response has tokens without entropies.
 	ErrNoEntropies = errors.New("the response has tokens and no entropies")
+	// ErrNoSignal: every group was left out by the filter.
+	ErrNoSignal = errors.New("no group carries a signal")
 	// ErrNoSteps: there is nothing to give credit to.
 	ErrNoSteps = errors.New("no steps of finished episodes")
 )

@@ -78,7 +78,7 @@ func TestCreditSourcesAreTheSteps(t *testing.T) {
 			}
 			for _, st := range steps {
 				c := CreditSource{
-					Episode: e.ID, Group: e.Group, Sample: e.Sample, Index: st.Index, Return: e.Outcome.Reward,
+					Episode: e.ID, Group: e.Group, Sample: e.Sample, Index: st.Index, Return: e.Outcome.Reward, Score: e.Outcome.Score, Won: e.Outcome.Won,
 					Reward: st.Reward, Valid: st.Valid, Anchor: st.Anchor, Tokens: -1,
 				}
 				if st.Tokens != nil {

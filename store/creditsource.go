@@ -20,6 +20,8 @@ type CreditSource struct {
 	Sample  int
 	Index   int
 	Return  float64 // the episode's reward
+	Score   float64 // the episode's score, in [0, 1]
+	Won     bool    // the episode solved its task
 	Reward  float64
 	Valid   bool
 	Anchor  string
@@ -61,7 +63,7 @@ func (s *Store) CreditSources(ctx context.Context, runID int64) ([]CreditSource,
 			if !ok { // of another run, or of an attempt that failed
 				continue
 			}
-			r.Episode, r.Group, r.Sample, r.Return, r.Fork = e.Episode, e.Group, e.Sample, e.Return, e.Fork
+			r.Episode, r.Group, r.Sample, r.Return, r.Score, r.Won, r.Fork = e.Episode, e.Group, e.Sample, e.Return, e.Score, e.Won, e.Fork
 			rows = append(rows, r)
 		}
 		return nil
@@ -88,13 +90,13 @@ func (s *Store) CreditSources(ctx context.Context, runID int64) ([]CreditSource,
 
 // closedAttempts maps the attempts that closed a run's done episodes to those.
 func (s *Store) closedAttempts(ctx context.Context, q querier, runID int64) (map[int64]CreditSource, error) {
-	const text = `SELECT e.attempt_id, e.id, g.idx, e.sample, e.reward, p.episode_id, f.step, f.token
+	const text = `SELECT e.attempt_id, e.id, g.idx, e.sample, e.reward, e.score, e.won, p.episode_id, f.step, f.token
 		FROM episodes e JOIN groups g ON g.id = e.group_id LEFT JOIN forks f ON f.attempt_id = e.attempt_id LEFT JOIN attempts p ON p.id = f.parent_id
 		WHERE e.run_id = ? AND e.status = 'done'`
 	out := map[int64]CreditSource{}
 	for r, err := range query(ctx, q, fmt.Sprintf("read episodes of run %d", runID), text, []any{runID}, func(scan func(...any) error) (r sourceRow, err error) {
 		var fork forkRow
-		err = scan(&r.attempt, &r.Episode, &r.Group, &r.Sample, &r.Return, &fork.parent, &fork.step, &fork.token)
+		err = scan(&r.attempt, &r.Episode, &r.Group, &r.Sample, &r.Return, &r.Score, &r.Won, &fork.parent, &fork.step, &fork.token)
 		r.Fork = fork.fork()
 		return r, err
 	}) {

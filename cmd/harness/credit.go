@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hindsightrl/harness/credit"
+	"github.com/hindsightrl/harness/creditrun"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/store"
 )
@@ -105,6 +106,9 @@ func (c *creditCommand) print(p savedPass, plan creditPlan, found bool) error {
 	fmt.Fprintf(w, "run %s: %s, %s, %s, %s\n", plan.run.Name, plural(r.Groups, "group"), plural(r.Episodes, "episode"), plural(r.Rows, "row"), plural(r.Tokens, "token"))
 	if plan.failed+plan.open > 0 {
 		fmt.Fprintf(w, "left out: %s that failed, %s that have not finished\n", plural(plan.failed, "episode"), plural(plan.open, "episode"))
+	}
+	for _, v := range r.Filtered {
+		fmt.Fprintf(w, "left out: %s\n", creditrun.DropReason(v, p.cfg))
 	}
 	if err := writeStages(c.g, p); err != nil {
 		return err

@@ -101,6 +101,7 @@ func creditSteps(ctx context.Context, db *store.Store, run store.Run, scores sco
 		s := &src[i]
 		steps[i] = creditrun.Step{
 			ID: s.Step, Episode: s.Episode, Group: s.Group, Sample: s.Sample, Index: s.Index, Return: s.Return, Reward: s.Reward,
+			Task: s.Score, Won: s.Won,
 			Valid: s.Valid, Anchor: s.Anchor, Tokens: s.Tokens,
 			Entropies: s.Entropies, EntropyLow: s.EntropyLow, EntropyHigh: s.EntropyHigh, Score: byStep[s.Step], Version: -1,
 		}
@@ -129,6 +130,8 @@ func explainCreditError(err error) error {
 		return errext.WithHint(err, "set response: none in the configuration, or collect with a server that returns log-probabilities of alternatives")
 	case errors.Is(err, creditrun.ErrNoAnswers):
 		return errext.WithHint(err, "set reward: environment in the configuration, or collect with: harness rollout --env qa")
+	case errors.Is(err, creditrun.ErrNoSignal):
+		return errext.WithHint(err, "set filter_groups: {enable: false} in the configuration, or collect more: harness train-feed goes on until there is a signal")
 	case errors.Is(err, creditrun.ErrNoSteps):
 		return errext.WithHint(err, "see what the run holds: harness runs RUN")
 	}

@@ -178,6 +178,9 @@ func (c *explainCommand) explain(ctx context.Context, db *store.Store, p savedPa
 	if len(out) == 0 && c.step >= 0 {
 		return nil, fmt.Errorf("episode %d has no step %d", ep.ID, c.step)
 	}
+	if reason := p.filteredReason(ep.Group); len(out) == 0 && reason != "" {
+		return nil, fmt.Errorf("episode %d is not in pass %d: %s", ep.ID, p.ID, reason)
+	}
 	if len(out) == 0 {
 		return nil, errext.WithHint(fmt.Errorf("episode %d is not in pass %d: it finished later", ep.ID, p.ID), "harness credit --run "+run.Name)
 	}

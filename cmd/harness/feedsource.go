@@ -106,8 +106,9 @@ type ledgerSource struct {
 	db          *store.Store
 	plan        feedPlan
 
-	mu     sync.Mutex
-	passes map[[2]int64]*feed.Pass
+	mu       sync.Mutex
+	passes   map[[2]int64]*feed.Pass
+	filtered filteredGroups // of the credit pass that was looked at last
 }
 
 func newLedgerSource(db *store.Store, f *store.Feed, p feedPlan) *ledgerSource {

@@ -46,8 +46,9 @@ type trainConfig struct {
 type trainPace struct {
 	PerUpdate    int `json:"groups_per_update"` // 0 = versions hold nothing back
 	MaxStaleness int `json:"max_staleness"`
-	MaxBacklog   int `json:"max_backlog"` // 0 = any
-	DropStaler   int `json:"drop_staler"` // −1 = never
+	MaxBacklog   int `json:"max_backlog"`         // 0 = any
+	DropStaler   int `json:"drop_staler"`         // −1 = never
+	MaxBatches   int `json:"max_num_gen_batches"` // 0 = any; read where credit.filter_groups is on
 }
 
 // trainReload says how versions get into the policy server.
@@ -347,6 +348,11 @@ func (p *trainPlan) validate() error {
 		return fmt.Errorf("rounds is %d, want 0 (until stopped) or more", p.Rounds)
 	case t.PerUpdate < 0 || t.MaxStaleness < 0 || t.MaxBacklog < 0 || t.DropStaler < -1:
 		return errors.New("pace: groups_per_update, max_staleness and max_backlog cannot be negative, drop_staler is -1 or more")
+	case t.MaxBatches < 0:
+		return fmt.Errorf("pace.max_num_gen_batches is %d, want 0 (any number) or more", t.MaxBatches)
+	case t.MaxBatches > 0 && (t.PerUpdate == 0 || !p.credit.Filter.Enable):
+		return errext.WithHint(errors.New("pace.max_num_gen_batches counts batches of groups_per_update groups that credit.filter_groups leaves short, and one of the two is off"),
+			"set pace.groups_per_update and credit.filter_groups: {enable: true}, or leave max_num_gen_batches out")
 	case !slices.Contains([]string{"text", "json"}, p.Log.Format):
 		return fmt.Errorf("log.format is %q, want text or json", p.Log.Format)
 	}

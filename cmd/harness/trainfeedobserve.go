@@ -70,7 +70,7 @@ func newTrainObserver(ctx context.Context, traces string, now func() time.Time, 
 	o.stale = histogram("staleness_versions", "Versions between the oldest token of a group and the newest version, when it was sent.", []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 32})
 	o.unknown = counter("staleness_unknown_total", "Groups that were sent and whose tokens carry no version.")
 	o.out = counters("sent_total", "What was sent to trainers, by what: groups, rows, tokens. A batch that is asked for again counts again.", "what")
-	o.gone = counter("groups_dropped_total", "Finished groups that were given up as too stale.")
+	o.gone = counter("groups_dropped_total", "Finished groups that were given up: too stale, or without a signal.")
 	o.score = histogram("score_seconds", "Time to score one chunk of groups.", seconds)
 	o.asked = counters("score_answers_total", "Answers of the teacher, by source: asked or cached.", "source")
 	o.failed = counter("score_failures_total", "Times that scoring failed and was tried again.")

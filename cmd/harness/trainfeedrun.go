@@ -45,6 +45,7 @@ type trainFeed struct {
 	src   *trainSource
 	obs   *trainObserver
 	ages  ages
+	flat  informed
 	wake  chan struct{} // work may be there
 	lost  atomic.Int64  // groups that never reach a trainer
 	acked atomic.Int64

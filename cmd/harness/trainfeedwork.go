@@ -119,6 +119,9 @@ func (t *trainFeed) workOnce(ctx context.Context) error {
 	if free, err = t.dropStale(ctx, free, j.version); err != nil || len(free) == 0 {
 		return err
 	}
+	if free, err = t.dropFlat(ctx, free); err != nil || len(free) == 0 {
+		return err
+	}
 	if err := t.plans(ctx, &j); err != nil {
 		return err
 	}
@@ -127,6 +130,8 @@ func (t *trainFeed) workOnce(ctx context.Context) error {
 		if todo, err = t.book.Free(ctx, pass.ID); err != nil {
 			return err
 		}
+		// What has finished since was not judged yet; its turn comes.
+		todo = slices.DeleteFunc(todo, func(g int) bool { return !slices.Contains(free, g) })
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -277,6 +282,7 @@ func (t *trainFeed) creditSteps(ctx context.Context, j job, group int, src []har
 		s := &src[i]
 		steps[i] = creditrun.Step{
 			ID: s.StepID, Episode: s.Episode, Group: s.Group, Sample: s.Sample, Index: s.Index, Return: s.Outcome.Reward, Reward: s.Reward,
+			Task: s.Outcome.Score, Won: s.Outcome.Won,
 			Valid: s.Valid, Anchor: anchors[place{s.Episode, s.Index}], Tokens: -1, Version: -1,
 			Fork: creditFork(s.Fork),
 		}
