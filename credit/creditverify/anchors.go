@@ -42,23 +42,38 @@ func checkAnchors(raw []byte, c *comparer) error {
 	if err != nil {
 		return err
 	}
+	sizes, err := sizesOf(b, v.Gamma)
+	if err != nil {
+		return err
+	}
 	for i, want := range v.Returns {
-		c.close32("discounted return", i, returns[i], want, 0)
+		c.close32("discounted return", i, returns[i], want, sizes[i])
 	}
 	for _, norm := range []credit.Norm{credit.NormMean, credit.NormMeanStd} {
-		if err := v.checkGiGPO(b, returns, norm, c); err != nil {
+		if err := v.checkGiGPO(b, returns, sizes, norm, c); err != nil {
 			return err
 		}
 	}
 	for history, want := range map[int][]float64{1: v.HGPO1, 2: v.HGPO2} {
-		if err := v.checkHGPO(b, returns, history, want, c); err != nil {
+		if err := v.checkHGPO(b, returns, sizes, history, want, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *anchorCase) checkGiGPO(b *credit.Batch, returns []float64, norm credit.Norm, c *comparer) error {
+// sizesOf are the discounted sums of what rewards are in size: a return near zero may be the sum of large
+// rewards of both signs, whose rounding it carries.
+func sizesOf(b *credit.Batch, gamma float64) ([]float64, error) {
+	c := *b
+	c.Reward = make([]float64, len(b.Reward))
+	for i, r := range b.Reward {
+		c.Reward[i] = math.Abs(r)
+	}
+	return credit.StepReturns(&c, gamma)
+}
+
+func (v *anchorCase) checkGiGPO(b *credit.Batch, returns, sizes []float64, norm credit.Norm, c *comparer) error {
 	cfg := credit.DefaultEstimator(credit.GiGPO)
 	cfg.Gamma, cfg.Norm = v.Gamma, norm
 	got, err := credit.Estimate(b, cfg)
@@ -70,7 +85,7 @@ func (v *anchorCase) checkGiGPO(b *credit.Batch, returns []float64, norm credit.
 		return err
 	}
 	std := norm == credit.NormMeanStd
-	episode, step := operands(b.Return, b.Group, std, false), operands(returns, anchors, std, false)
+	episode, step := operands(b.Return, b.Return, b.Group, everyRow, std, false), operands(returns, sizes, anchors, everyRow, std, false)
 	want := v.Mean
 	if std {
 		want = v.MeanStd
@@ -83,7 +98,7 @@ func (v *anchorCase) checkGiGPO(b *credit.Batch, returns []float64, norm credit.
 
 // checkHGPO sizes the operands by the anchor groups and by the two longer contexts: a row's advantage
 // is a mean over all of them.
-func (v *anchorCase) checkHGPO(b *credit.Batch, returns []float64, history int, want []float64, c *comparer) error {
+func (v *anchorCase) checkHGPO(b *credit.Batch, returns, sizes []float64, history int, want []float64, c *comparer) error {
 	cfg := credit.DefaultEstimator(credit.HGPO)
 	cfg.Gamma, cfg.History = v.Gamma, history
 	got, err := credit.Estimate(b, cfg)
@@ -92,7 +107,7 @@ func (v *anchorCase) checkHGPO(b *credit.Batch, returns []float64, history int, 
 	}
 	floor := make([]float64, len(want))
 	for k := 0; k <= history; k++ {
-		for i, x := range operands(returns, contexts(b, k), true, true) {
+		for i, x := range operands(returns, sizes, contexts(b, k), everyRow, true, true) {
 			floor[i] = math.Max(floor[i], x)
 		}
 	}

@@ -47,7 +47,11 @@ func checkGroup(raw []byte, c *comparer) error {
 		if err != nil {
 			return err
 		}
-		floor := operands(b.Return, b.Group, cfg.Name == credit.GRPO, false)
+		sample := everyRow
+		if cfg.Scope == credit.ScopeTrajectories {
+			sample = firstRows(b)
+		}
+		floor := operands(b.Return, b.Return, b.Group, sample, cfg.Name == credit.GRPO, false)
 		for i := range want {
 			if err := sameLength(len(want[i]), map[string]int{"response_mask of a row": len(v.ResponseMask[i])}); err != nil {
 				return err
@@ -82,10 +86,25 @@ func groupConfig(name string) (credit.EstimatorConfig, bool) {
 	return cfg, true
 }
 
-// operands sizes what was subtracted to get each row's advantage: the greatest |x| of the row's set,
-// divided by the set's std + ε where the estimator divides. The std is itself a result of such
-// subtractions, hence the advantage's own size as a second factor.
-func operands(xs []float64, set []int, std, population bool) []float64 {
+// everyRow samples every row.
+func everyRow(int) bool { return true }
+
+// firstRows samples each trajectory's first row in its group, over which trajectory statistics run.
+func firstRows(b *credit.Batch) func(int) bool {
+	seen, first := make(map[[2]int]bool), make([]bool, len(b.Group))
+	for i := range first {
+		key := [2]int{b.Group[i], b.Trajectory[i]}
+		first[i] = !seen[key]
+		seen[key] = true
+	}
+	return func(i int) bool { return first[i] }
+}
+
+// operands sizes what was subtracted to get each row's advantage: the greatest size of the row's set,
+// divided by the std + ε of the set's sampled rows where the estimator divides. The std is itself a
+// result of such subtractions, hence the advantage's own size as a second factor. sizes are those of
+// the numbers that xs were summed from, xs themselves where they were not.
+func operands(xs, sizes []float64, set []int, sample func(int) bool, std, population bool) []float64 {
 	type acc struct{ n, sum, ss, top float64 }
 	sets := make(map[int]*acc)
 	for i, x := range xs {
@@ -94,13 +113,16 @@ func operands(xs []float64, set []int, std, population bool) []float64 {
 			a = &acc{}
 			sets[set[i]] = a
 		}
-		a.n++
-		a.sum += x
-		a.top = math.Max(a.top, math.Abs(x))
+		a.top = math.Max(a.top, math.Abs(sizes[i]))
+		if sample(i) {
+			a.n++
+			a.sum += x
+		}
 	}
 	for i, x := range xs {
-		a := sets[set[i]]
-		a.ss += (x - a.sum/a.n) * (x - a.sum/a.n)
+		if a := sets[set[i]]; sample(i) {
+			a.ss += (x - a.sum/a.n) * (x - a.sum/a.n)
+		}
 	}
 	out := make([]float64, len(xs))
 	for i, x := range xs {

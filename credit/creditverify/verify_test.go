@@ -117,6 +117,25 @@ func TestToleranceIsTight(t *testing.T) {
 	}
 }
 
+// TestToleranceFollowsTheSample holds trajectory statistics of almost equal first rows against what the
+// original computes in float32, where a later row of another return widens the group but not the sample; and
+// a return near zero that is a sum of rewards of both signs.
+func TestToleranceFollowsTheSample(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"trajectories": `{"group":["g","g","g"],"trajectory":["a","a","b"],"token_rewards":[[10],[0],[9.899999618530273]],
+"response_mask":[[1],[1],[1]],"out":{"grpo_cross0_std1":[[0.7070967555046082],[-140.7117156982422],[-0.7070967555046082]]}}`,
+		"returns": `{"group":["g","g"],"trajectory":["a","a"],"step":[0,1],"anchor":["x","y"],"step_reward":[-0.949999988079071,1.0],
+"episode_reward":[0.05,0.05],"gamma":0.95,"discounted_returns":[0,1.0],
+"gigpo_mean_norm":[0,0],"gigpo_mean_std_norm":[0,0],"hgpo_default_K1":[0,0],"hgpo_default_K2":[0,0]}`,
+	} {
+		passed, failed, err := Verify(name, strings.NewReader("["+text+"]"), func(s string) { t.Error(s) })
+		if err != nil || passed != 1 || failed != 0 {
+			t.Errorf("%s: Verify = %d, %d, %v, want 1 passed", name, passed, failed, err)
+		}
+	}
+}
+
 func FuzzVerify(f *testing.F) {
 	f.Add("[" + oneGroupCase + "]")
 	f.Add("[" + oneEntropyCase + "]")
