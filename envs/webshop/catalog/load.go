@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/crc64"
 	"io"
-	"runtime/debug"
 	"slices"
 )
 
@@ -52,20 +52,14 @@ type Config struct {
 	Finish func()
 }
 
-// loadLimit is the memory from which on garbage is collected eagerly while a large file is loaded, in
-// bytes: with Go's default alone, what is loaded would take its size twice.
-const loadLimit = 3 << 30
-
 // Load reads the files. An error names the file, the byte and the record.
 func Load(ctx context.Context, f Files, cfg Config) (*Catalog, error) {
 	keep := cfg.Size <= keepDetails
 	if !keep {
-		before := debug.SetMemoryLimit(-1)
-		debug.SetMemoryLimit(min(before, loadLimit))
-		defer debug.SetMemoryLimit(before)
+		defer Loading()()
 	}
 	l := &loader{cfg: cfg, keep: keep, shared: newTexts(), attributes: map[string]attributeEntry{}, human: map[string][]Instruction{}}
-	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
+	sum := newSum()
 	if err := readMap(ctx, f.Attributes, sum, l.attributes, func() func([]byte) (attributeEntry, error) { return attributeParser(newKeeper(l.shared)) }); err != nil {
 		return nil, fmt.Errorf("read attributes: %w", err)
 	}
@@ -87,6 +81,9 @@ func Load(ctx context.Context, f Files, cfg Config) (*Catalog, error) {
 	}
 	return c, nil
 }
+
+// newSum makes what data files' bytes are summed up by.
+func newSum() hash.Hash64 { return crc64.New(crc64.MakeTable(crc64.ECMA)) }
 
 // loader makes a catalog.
 type loader struct {

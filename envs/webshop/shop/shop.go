@@ -26,6 +26,11 @@ type Config struct {
 	ShowAttributes bool
 	// Limit takes the first records of the product file only; 0 means all.
 	Limit int
+	// Cache is the folder that keeps what Open makes of a large product file, so that opening it again
+	// takes seconds; "" keeps nothing. See cacheFile.
+	Cache string
+	// Note is told when the cache cannot be used or written; it may be nil.
+	Note func(string)
 }
 
 // Shop is what all visits share. Its methods are safe for concurrent use.
@@ -48,7 +53,18 @@ type view struct {
 
 // Open loads data files by the name of their folder or of the product file.
 func Open(ctx context.Context, name string, cfg Config) (*Shop, error) {
-	return build(cfg, func(c catalog.Config) (*catalog.Catalog, error) { return catalog.Open(ctx, name, c) })
+	paths, err := catalog.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Cache != "" && paths.Large() {
+		return openCached(ctx, paths, cfg)
+	}
+	return load(ctx, paths, cfg)
+}
+
+func load(ctx context.Context, paths catalog.Paths, cfg Config) (*Shop, error) {
+	return build(cfg, func(c catalog.Config) (*catalog.Catalog, error) { return paths.Load(ctx, c) })
 }
 
 // Load loads data files that are open already.
@@ -56,7 +72,8 @@ func Load(ctx context.Context, files catalog.Files, cfg Config) (*Shop, error) {
 	return build(cfg, func(c catalog.Config) (*catalog.Catalog, error) { return catalog.Load(ctx, files, c) })
 }
 
-func build(cfg Config, load func(catalog.Config) (*catalog.Catalog, error)) (*Shop, error) {
+// empty checks the configuration and makes a shop without stock.
+func empty(cfg Config) (*Shop, error) {
 	if cfg.Limit < 0 {
 		return nil, fmt.Errorf("webshop: limit of %d products", cfg.Limit)
 	}
@@ -68,6 +85,14 @@ func build(cfg Config, load func(catalog.Config) (*catalog.Catalog, error)) (*Sh
 		s.ties = search.ByID
 	}
 	if _, err := search.ParseTies(string(s.ties)); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func build(cfg Config, load func(catalog.Config) (*catalog.Catalog, error)) (*Shop, error) {
+	s, err := empty(cfg)
+	if err != nil {
 		return nil, err
 	}
 	b := search.NewBuilder()
@@ -91,9 +116,12 @@ func build(cfg Config, load func(catalog.Config) (*catalog.Catalog, error)) (*Sh
 	if err != nil {
 		return nil, err
 	}
-	s.Catalog = c
-	s.views = make([]atomic.Pointer[view], len(c.Products))
+	s.stock(c)
 	return s, nil
+}
+
+func (s *Shop) stock(c *catalog.Catalog) {
+	s.Catalog, s.views = c, make([]atomic.Pointer[view], len(c.Products))
 }
 
 type prepared struct {
