@@ -283,7 +283,7 @@ func FuzzDelta(f *testing.F) {
 	f.Add([]byte{}, []byte("abc"))
 	f.Add(bytes.Repeat([]byte{0}, 100), bytes.Repeat([]byte{0}, 300))
 	f.Fuzz(func(t *testing.T, base, target []byte) {
-		got, err := applyDelta(base, appendDelta(nil, base, target))
+		got, err := applyDelta(nil, base, appendDelta(nil, base, target))
 		if err != nil || !bytes.Equal(got, target) {
 			t.Fatalf("does not round-trip: %v", err)
 		}

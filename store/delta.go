@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -121,12 +122,12 @@ func commonPrefix(a, b []byte) int {
 }
 
 // applyDelta is the inverse of appendDelta. Its input may be anything; its output never exceeds maxBlob.
-func applyDelta(base, delta []byte) ([]byte, error) {
+func applyDelta(out, base, delta []byte) ([]byte, error) {
 	size, rest, err := uvarint(delta)
 	if err != nil || size > maxBlob {
 		return nil, badBlob("delta: length")
 	}
-	out := make([]byte, 0, min(int(size), len(base)+len(delta)))
+	out = slices.Grow(out, min(int(size), len(base)+len(delta)))
 	last := 0
 	for len(rest) > 0 {
 		var tag uint64

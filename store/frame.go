@@ -96,14 +96,20 @@ func unframe(blob, base []byte) ([]byte, error) {
 		return body, nil
 	case codecZstd:
 		return unsqueeze(body)
-	case codecDelta:
-		return applyDelta(base, body)
-	case codecDeltaZstd:
-		d, err := unsqueeze(body)
-		if err != nil {
-			return nil, err
-		}
-		return applyDelta(base, d)
+	case codecDelta, codecDeltaZstd:
+		return undelta(nil, blob, base)
 	}
 	return nil, badBlob("codec %d is unknown here", blob[0])
+}
+
+// undelta unframes a delta, into the memory of out where that is enough.
+func undelta(out, blob, base []byte) ([]byte, error) {
+	d := blob[1:]
+	if blob[0] == codecDeltaZstd {
+		var err error
+		if d, err = unsqueeze(d); err != nil {
+			return nil, err
+		}
+	}
+	return applyDelta(out, base, d)
 }

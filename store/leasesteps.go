@@ -43,11 +43,11 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 		status                       *string
 		n                            *int
 		mask                         []byte
-		student, teacher, advantages any
+		student, teacher, advantages cell
 		base, factor                 *float64
 		fork                         forkRow
 		shared                       bool
-		spans, response              any
+		spans, response              cell
 		targets                      = make([]any, 0, 64)
 	)
 	targets = append(targets, &f.Episode, &f.Sample, &f.Outcome.Stop, &f.Outcome.Won, &f.Outcome.Reward, &f.Outcome.Score, &f.Outcome.Invalid,
@@ -61,19 +61,19 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 		return f, fmt.Errorf("episode %d, step %d: %w", f.Episode, f.Index, err)
 	}
 	if f.Index == 0 {
-		*c = carry{}
+		*c = carry{ids: c.ids[:0], alone: true}
 	}
 	if f.Tokens, err = decodeTokens(&tokens, c); err != nil {
 		return fail(err)
 	}
-	if f.Action, err = actionMask(f.Tokens, spans, response); err != nil {
+	if f.Action, err = actionMask(f.Tokens, spans.v, response.v); err != nil {
 		return fail(err)
 	}
 	f.Fork = fork.fork()
 	f.Shared = sharedTokens(f.Index, shared, f.Tokens, f.Fork)
 	if base != nil && factor != nil {
 		f.Credit = &harness.StepCredit{Base: *base, Factor: *factor}
-		if f.Credit.Tokens, err = float32s(advantages); err != nil {
+		if f.Credit.Tokens, err = float32s(advantages.v); err != nil {
 			return fail(err)
 		}
 	}
@@ -84,10 +84,10 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 	if f.Scored.Status != harness.ScoreDone {
 		return f, nil
 	}
-	if f.Scored.Student.Values, err = float32s(student); err != nil {
+	if f.Scored.Student.Values, err = float32s(student.v); err != nil {
 		return fail(err)
 	}
-	if f.Scored.Teacher.Values, err = float32s(teacher); err != nil {
+	if f.Scored.Teacher.Values, err = float32s(teacher.v); err != nil {
 		return fail(err)
 	}
 	if f.Scored.ActionMask, err = unpackBits(mask, *n); err != nil {

@@ -88,3 +88,13 @@ func values(args []any) []driver.Value {
 	}
 	return out
 }
+
+// cell is a scanned value as it came: database/sql would copy a BLOB once more, which the driver has
+// copied out of SQLite for this row alone.
+type cell struct{ v any }
+
+// Scan keeps src.
+func (c *cell) Scan(src any) error {
+	c.v = src
+	return nil
+}

@@ -20,6 +20,7 @@ type carry struct {
 	anchor     string // Next's anchor text
 	task       string // Next.Task
 	ids        []byte // words of the prompt ids and ids
+	alone      bool   // nobody else looks at ids, so that the next step's may take their place
 }
 
 const insertStep = `INSERT INTO steps (attempt_id, idx, action, valid, reward, score, won, done, spans, response, next_text,

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/hindsightrl/harness"
@@ -49,9 +50,9 @@ const tokenColumns = `t.step_id, t.n, t.n_prompt, t.top_k, t.meta_id, t.ids, t.l
 // tokenRow is a row of tokens as it lies in the file. All of it is NULL for a step without tokens.
 type tokenRow struct {
 	stepID, n, nPrompt, topK, metaID                        *int64
-	ids, logprobs, entropies, low, high, versions, promptID any
-	lengths                                                 any
-	engine, version, model, mode, finish, drift             any
+	ids, logprobs, entropies, low, high, versions, promptID cell
+	lengths                                                 cell
+	engine, version, model, mode, finish, drift             cell
 	temperature, topP, minP                                 *float64
 	samplerTopK                                             *int64
 }
@@ -74,19 +75,19 @@ func decodeTokens(r *tokenRow, c *carry) (*harness.Tokens, error) {
 	for _, col := range []struct {
 		name string
 		to   *[]int32
-		v    any
+		v    cell
 		base []byte
 	}{{"ids", &t.IDs, r.ids, nil}, {"versions", &t.Versions, r.versions, nil}, {"prompt_ids", &t.PromptIDs, r.promptID, c.ids}, {"lengths", &t.Lengths, r.lengths, nil}} {
-		if *col.to, err = int32s(col.v, col.base); err != nil {
+		if *col.to, err = int32s(col.v.v, col.base); err != nil {
 			return nil, fmt.Errorf("%s: %w", col.name, err)
 		}
 	}
 	for _, col := range []struct {
 		name string
 		to   *[]float32
-		v    any
+		v    cell
 	}{{"logprobs", &t.Logprobs, r.logprobs}, {"entropies", &t.Entropies, r.entropies}, {"entropy_low", &t.EntropyLow, r.low}, {"entropy_high", &t.EntropyHigh, r.high}} {
-		if *col.to, err = float32s(col.v); err != nil {
+		if *col.to, err = float32s(col.v.v); err != nil {
 			return nil, fmt.Errorf("%s: %w", col.name, err)
 		}
 	}
@@ -99,9 +100,13 @@ func decodeTokens(r *tokenRow, c *carry) (*harness.Tokens, error) {
 	if t.Meta, err = decodeMeta(r); err != nil {
 		return nil, err
 	}
+	var room []byte
+	if c.alone {
+		room = c.ids[:0]
+	}
 	c.ids = nil
 	if t.PromptIDs != nil {
-		c.ids = append(words(t.PromptIDs), words(t.IDs)...)
+		c.ids = appendWords(appendWords(slices.Grow(room, 4*(len(t.PromptIDs)+len(t.IDs))), t.PromptIDs), t.IDs)
 	}
 	return t, nil
 }
@@ -117,9 +122,9 @@ func decodeMeta(r *tokenRow) (*harness.TokenMeta, error) {
 	var err error
 	for _, f := range []struct {
 		to *string
-		v  any
+		v  cell
 	}{{&m.Engine, r.engine}, {&m.Version, r.version}, {&m.Model, r.model}, {&m.Mode, r.mode}, {&m.Finish, r.finish}, {&m.Drift, r.drift}} {
-		if *f.to, err = textOf(f.v); err != nil {
+		if *f.to, err = textOf(f.v.v); err != nil {
 			return nil, fmt.Errorf("token meta %d: %w", *r.metaID, err)
 		}
 	}
