@@ -116,6 +116,10 @@ func TestVerdicts(t *testing.T) {
 			v5: grade.Full, v4: grade.Full, f5: [2]int{2, 0}, p5: [2]int{1, 0}, f4: [2]int{2, 0},
 		},
 		{
+			name: "exit code 0 in digits of another script", log: run(all) + ">>>>> Test Exit Code: -\u0660\U0001d7d8\n",
+			v5: grade.Full, v4: grade.Full, f5: [2]int{2, 0}, p5: [2]int{1, 0}, f4: [2]int{2, 0},
+		},
+		{
 			name: "the first exit code that is one counts", log: run(all) + ">>>>> Test Exit Code: x\n>>>>> Test Exit Code: -1\n", v4: grade.Full,
 			reason: grade.ReasonExitCode, f5: [2]int{0, 2}, p5: [2]int{0, 1}, f4: [2]int{2, 0},
 		},

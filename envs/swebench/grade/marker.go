@@ -1,7 +1,6 @@
 package grade
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -104,8 +103,25 @@ func exitCode(s string) string {
 	return s[:len(s)-len(digits)+end]
 }
 
-// isZero reports whether a number from exitCode is 0. What is no ASCII number is not.
+// isZero reports whether a number from exitCode is 0, in whatever script its digits are written.
 func isZero(code string) bool {
-	n, err := strconv.Atoi(code)
-	return err == nil && n == 0
+	for _, r := range strings.TrimPrefix(code, "-") {
+		if !zeroDigit(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// zeroDigit reports whether r is a script's digit 0: digits come in runs of ten, from 0 on, and runs may
+// touch.
+func zeroDigit(r rune) bool {
+	if r < unicode.MaxASCII {
+		return r == '0'
+	}
+	before := 0
+	for unicode.Is(unicode.Nd, r-rune(before)-1) {
+		before++
+	}
+	return before%10 == 0
 }
