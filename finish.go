@@ -26,3 +26,23 @@ type Finisher interface {
 	// error means that the environment broke, as one of Step does.
 	Finish(ctx context.Context) (Ending, error)
 }
+
+// Join adds what the end brings to the last step's transition: rewards add up, the ending's score and Won
+// hold, and its texts come below the step's own. Artifacts stay in the ending.
+func (e Ending) Join(tr Transition) Transition {
+	tr.Reward += e.Reward
+	tr.Score, tr.Won = e.Score, e.Won
+	tr.Feedback, tr.Privileged = below(tr.Feedback, e.Feedback), below(tr.Privileged, e.Privileged)
+	return tr
+}
+
+// below puts the second text below the first.
+func below(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "":
+		return a
+	}
+	return a + "\n\n" + b
+}

@@ -83,10 +83,8 @@ func (a *attempt) join(e harness.Ending) error {
 		// Only a resumed attempt gets here: its last step is in the ledger as it was before the end.
 		return errors.New("the episode ended without a step that could carry its reward")
 	}
-	s.Reward += e.Reward
-	s.Score, s.Won = e.Score, e.Won
-	s.Feedback = joinTexts(s.Feedback, e.Feedback)
-	s.Privileged = joinTexts(s.Privileged, e.Privileged)
+	tr := e.Join(harness.Transition{Reward: s.Reward, Feedback: s.Feedback, Privileged: s.Privileged})
+	s.Reward, s.Score, s.Won, s.Feedback, s.Privileged = tr.Reward, tr.Score, tr.Won, tr.Feedback, tr.Privileged
 	a.reward += e.Reward
 	a.score, a.won = e.Score, e.Won
 	return nil
@@ -106,15 +104,4 @@ func (a *attempt) keep(ctx context.Context, artifacts []harness.Artifact) error 
 		}
 	}
 	return nil
-}
-
-// joinTexts puts the second text below the first.
-func joinTexts(a, b string) string {
-	switch {
-	case a == "":
-		return b
-	case b == "":
-		return a
-	}
-	return a + "\n\n" + b
 }

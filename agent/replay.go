@@ -106,10 +106,7 @@ func finished(ctx context.Context, env harness.Env, tr harness.Transition) (harn
 	if err != nil {
 		return tr, err
 	}
-	tr.Reward += e.Reward
-	tr.Score, tr.Won = e.Score, e.Won
-	tr.Feedback, tr.Privileged = joinTexts(tr.Feedback, e.Feedback), joinTexts(tr.Privileged, e.Privileged)
-	return tr, nil
+	return e.Join(tr), nil
 }
 
 // compare looks at what an environment answers, in the order of harness.Step.

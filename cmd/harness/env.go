@@ -62,7 +62,8 @@ func newEnvPlay(g *globals) *cobra.Command {
 		Long: `play puts you in the agent's place: it prints observations and reads actions, one a line.
 
 Lines that begin with a colon are for the tool: :actions lists what is admissible, :hint asks the
-expert, :undo takes the last action back, :quit leaves.`,
+expert, :undo takes the last action back, :finish ends the episode as a limit on steps would, :quit leaves
+it as it is. Where the environment judges what was made (a repair's hidden tests), it does so at the end.`,
 		Example: `  harness env play
   harness env play alfworld --data $ALFWORLD_DATA --task valid_seen/…/trial_…`,
 		Args: cobra.MaximumNArgs(1),
@@ -97,7 +98,7 @@ func (c *playCommand) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.g.stdout, "task %s (:actions, :hint, :undo, :quit)\n\n%s\n", task.Key(), printable(first.Text))
+	fmt.Fprintf(c.g.stdout, "task %s (:actions, :hint, :undo, :finish, :quit)\n\n%s\n", task.Key(), printable(first.Text))
 	p := &player{env: env, w: c.g.stdout, now: first}
 	return p.loop(ctx, c.g.stdin)
 }
@@ -124,12 +125,14 @@ type player struct {
 	now   harness.Observation
 	past  []played
 	steps int
+	score float64 // after the last step
 }
 
 // played is what :undo goes back to.
 type played struct {
 	state harness.Snapshot
 	seen  harness.Observation
+	score float64
 }
 
 func (p *player) loop(ctx context.Context, in io.Reader) error {
@@ -152,6 +155,9 @@ func (p *player) loop(ctx context.Context, in io.Reader) error {
 		if command, ok := strings.CutPrefix(strings.TrimSpace(line), ":"); ok {
 			if command == "quit" || command == "q" {
 				return nil
+			}
+			if command == "finish" {
+				return p.finish(ctx)
 			}
 			if err := p.command(ctx, command); err != nil {
 				fmt.Fprintln(p.w, err)
@@ -186,7 +192,7 @@ func readLines(ctx context.Context, in io.Reader) (lines <-chan string, failed *
 }
 
 func (p *player) act(ctx context.Context, action string) (done bool, err error) {
-	before := played{seen: p.now}
+	before := played{seen: p.now, score: p.score}
 	if s, ok := p.env.(harness.Snapshotter); ok {
 		if before.state, err = s.Snapshot(); err != nil {
 			return false, err
@@ -197,15 +203,37 @@ func (p *player) act(ctx context.Context, action string) (done bool, err error) 
 		return false, err
 	}
 	p.past, p.now = append(p.past, before), tr.Observation
+	p.score = tr.Score
 	p.steps++
 	fmt.Fprintln(p.w, printable(tr.Observation.Text))
 	if tr.Privileged != "" {
 		fmt.Fprintf(p.w, "(%s)\n", printable(tr.Privileged))
 	}
 	if tr.Done {
-		fmt.Fprintf(p.w, "\ndone after %s: score %g\n", plural(p.steps, "step"), tr.Score)
+		return true, p.finish(ctx)
 	}
-	return tr.Done, nil
+	return false, nil
+}
+
+// finish ends the episode, and prints what the environment makes of it.
+func (p *player) finish(ctx context.Context) error {
+	if f, ok := p.env.(harness.Finisher); ok {
+		end, err := f.Finish(ctx)
+		if err != nil {
+			return err
+		}
+		p.score = end.Score
+		for _, text := range []string{end.Feedback, end.Privileged} {
+			if text != "" {
+				fmt.Fprintf(p.w, "\n%s\n", printable(text))
+			}
+		}
+		for _, a := range end.Artifacts {
+			fmt.Fprintf(p.w, "\n── %s\n%s\n", printable(a.Name), printable(strings.TrimSuffix(a.Content, "\n")))
+		}
+	}
+	fmt.Fprintf(p.w, "\ndone after %s: score %g\n", plural(p.steps, "step"), p.score)
+	return nil
 }
 
 func (p *player) command(ctx context.Context, name string) error {
@@ -232,10 +260,11 @@ func (p *player) command(ctx context.Context, name string) error {
 			return err
 		}
 		p.past, p.now = p.past[:len(p.past)-1], last.seen
+		p.score = last.score
 		p.steps--
 		fmt.Fprintln(p.w, printable(p.now.Text))
 	default:
-		return fmt.Errorf("no command :%s; there are :actions, :hint, :undo and :quit", name)
+		return fmt.Errorf("no command :%s; there are :actions, :hint, :undo, :finish and :quit", name)
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ type FakeConfig struct {
 	// ctx to play a slow environment.
 	OnReset func(ctx context.Context, task harness.Task, n int) error
 	OnStep  func(ctx context.Context, action string, n int) error
+	// OnFinish makes the environments of a suite Finishers, and is what their Finish does.
+	OnFinish func(ctx context.Context) (harness.Ending, error)
 	// OnClose runs first in Close.
 	OnClose func() error
 }
@@ -59,6 +61,15 @@ func newFake(cfg FakeConfig, shared *counters) *Fake {
 	}
 	shared.opened.Add(1)
 	return &Fake{cfg: cfg, shared: shared, open: true}
+}
+
+// finishingFake is a Fake with the last word.
+type finishingFake struct{ *Fake }
+
+var _ harness.Finisher = finishingFake{}
+
+func (f finishingFake) Finish(ctx context.Context) (harness.Ending, error) {
+	return f.cfg.OnFinish(ctx)
 }
 
 // FakeTask is the task of counting to goal.

@@ -39,12 +39,16 @@ func (s *FakeSuite) Tasks(ctx context.Context, split string) ([]harness.Task, er
 	return append([]harness.Task(nil), s.tasks...), nil
 }
 
-// NewEnv opens a Fake.
+// NewEnv opens a Fake, with a Finish where the suite's configuration has one.
 func (s *FakeSuite) NewEnv(ctx context.Context) (harness.Env, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return newFake(s.cfg, &s.shared), nil
+	f := newFake(s.cfg, &s.shared)
+	if s.cfg.OnFinish != nil {
+		return finishingFake{f}, nil
+	}
+	return f, nil
 }
 
 // Resets counts the calls of Reset over all environments of the suite.

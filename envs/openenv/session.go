@@ -111,10 +111,7 @@ func (x *session) step(ctx context.Context, action string) (res result, err erro
 		if err != nil {
 			return result{}, errors.Join(err, x.drop())
 		}
-		tr.Reward, tr.Score, tr.Won = tr.Reward+end.Reward, end.Score, end.Won
-		if end.Feedback != "" {
-			tr.Feedback = end.Feedback
-		}
+		tr = end.Join(tr)
 	}
 	e := x.ep
 	e.reward, e.score, e.won, e.done = e.reward+tr.Reward, tr.Score, tr.Won, tr.Done

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -394,5 +395,51 @@ func TestReaperRuns(t *testing.T) {
 	cancel()
 	if err := <-ran; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestEnding: what an environment makes of an episode once it is over comes with the last step, whoever
+// ended it, once; an ending that fails is an error of that session, and the next reset opens another
+// environment.
+func TestEnding(t *testing.T) {
+	t.Parallel()
+	var finished atomic.Int32
+	var broken atomic.Bool
+	suite := envtest.NewFakeSuite(envtest.FakeConfig{OnFinish: func(context.Context) (harness.Ending, error) {
+		finished.Add(1)
+		if broken.Load() {
+			return harness.Ending{}, errors.New("the judge is away")
+		}
+		return harness.Ending{Reward: 3, Score: 0.25, Feedback: "The judge nods."}, nil
+	}}, 2)
+	r := start(t, suite, Config{})
+	c := r.dial(t)
+	for name, reset := range map[string]string{"environment": `{"type":"reset"}`, "limit": `{"type":"reset","data":{"max_steps":2}}`} {
+		finished.Store(0)
+		c.ask("%s", reset)
+		if a := c.ask(`{"type":"step","data":{"text":"add one"}}`); a.Data.Done || a.Data.Observation.Feedback != "The counter goes up." || finished.Load() != 0 {
+			t.Errorf("%s: a step before the last: %+v", name, a)
+		}
+		action, own := "add one", 1.0
+		if name == "limit" {
+			action, own = "look", 0
+		}
+		a := c.ask(`{"type":"step","data":{"text":%q}}`, action)
+		o := a.Data.Observation
+		if !a.Data.Done || *a.Data.Reward != 3+own || o.Score != 0.25 || o.Won || !strings.HasSuffix(o.Feedback, "\n\nThe judge nods.") || o.Metadata.Truncated != (name == "limit") {
+			t.Errorf("%s: the last step: %+v", name, a)
+		}
+		if s := c.ask(`{"type":"state"}`).Data; s.state.Reward != 3+own || s.state.Score != 0.25 || finished.Load() != 1 {
+			t.Errorf("%s: state %+v, finished %d times", name, s.state, finished.Load())
+		}
+	}
+	broken.Store(true)
+	c.ask(`{"type":"reset","data":{"max_steps":1}}`)
+	opened := r.suite.Opened()
+	if a := c.ask(`{"type":"step","data":{"text":"look"}}`); a.Data.Code != codeExecution || !strings.Contains(a.Data.Message, "the judge is away") {
+		t.Errorf("an ending that fails: %+v", a)
+	}
+	if a := c.ask(`{"type":"reset"}`); a.Type != "observation" || r.suite.Opened() != opened+1 {
+		t.Errorf("a reset after that: %+v, %d environments", a, r.suite.Opened())
 	}
 }
