@@ -4,9 +4,9 @@ the same, but the updates get shuffled advantages; what only the signal can do m
     python closed_loop.py --gguf stories260K.gguf --work loop
 
 Prints a JSON line per update. ``valid`` (responses) and ``won`` (episodes) are shares of what the update learned from;
-``rewarded`` and ``punished`` are mean log-probabilities (nats) of the response tokens of one fixed batch,
-played by the first policy and never trained on, in rows with positive and with negative advantages;
-``…_actions`` are those of the action tokens among them. All randomness comes from ``--seed``.
+``rewarded`` and ``punished`` are mean log-probabilities (nats) of the action tokens of one fixed batch, played by
+the first policy and never trained on, in rows with positive and with negative advantages. All randomness comes
+from ``--seed``.
 """
 
 from __future__ import annotations
@@ -34,28 +34,29 @@ class Loop:
 
     command: str = "harness"
     split: str = "train"
-    tasks: int = 2
+    tasks: int = 8
     group: int = 8
-    max_steps: int = 4
+    held_out: int = 16  # episodes per game in the fixed batch
+    max_steps: int = 8
     max_tokens: int = 56
     updates: int = 10
-    warmup: int = 8  # epochs of imitation
+    warmup: int = 30  # epochs of imitation
     seed: int = 0
     control: bool = False
     serl: str = ""  # mode of the teacher pass; "" = no teacher
-    lr: float = 2e-4
+    lr: float = 5e-5
 
-    def play(self, h: Harness, name: str, seed: int, *policy: str) -> None:
+    def play(self, h: Harness, name: str, seed: int, group: int, *policy: str) -> None:
         """A run of the loop's games."""
         h.call(
-            "rollout", "--name", name, "--env", "alfworld", "--split", self.split, "--tasks", str(self.tasks), "--group", str(self.group),
+            "rollout", "--name", name, "--env", "alfworld", "--split", self.split, "--tasks", str(self.tasks), "--group", str(group),
             "--max-steps", str(self.max_steps), "--max-tokens", str(self.max_tokens), "--seed", str(seed),
             "--templates", str(HERE / "prompts.yaml"), "--history", "0", "--quiet", *policy,
         )
 
-    def sample(self, h: Harness, name: str, seed: int, url: str) -> None:
-        """A run of the served policy with its credit. Each token names the weights that it came from."""
-        self.play(h, name, seed, "--policy", f"vllm:{url}", "--route", "tokens", "--logprob-mode", "raw", "--top-logprobs", "0")
+    def sample(self, h: Harness, name: str, seed: int, group: int, url: str) -> None:
+        """A run of the served policy. Each token names the weights that it came from."""
+        self.play(h, name, seed, group, "--policy", f"vllm:{url}", "--route", "tokens", "--logprob-mode", "raw", "--top-logprobs", "0")
 
 
 def start(loop: Loop, gguf: Path, work: Path) -> Path:
@@ -64,7 +65,7 @@ def start(loop: Loop, gguf: Path, work: Path) -> Path:
     out = work / "start.gguf"
     if not out.exists():
         h = Harness(loop.command, work / "demonstrations.db")
-        replace(loop, max_steps=8).play(h, "demonstrations", 0, "--policy", "expert:0.2")
+        replace(loop, max_steps=12).play(h, "demonstrations", 0, loop.group, "--policy", "expert:0.2")
         with server(loop.command, "model", "serve", "--gguf", str(gguf), "--deterministic") as address:
             rows = warmup.demonstrations(h, f"http://{address}", range(1, loop.tasks * loop.group + 1), END)
         warmup.imitate(gguf, rows, out, epochs=loop.warmup, lr=3e-3)
@@ -73,13 +74,10 @@ def start(loop: Loop, gguf: Path, work: Path) -> Path:
 
 def measure(model: t.Trainer, rows: Sequence[Row]) -> dict[str, float]:
     """Mean log-probabilities of the fixed batch's tokens under the present weights."""
-    tokens: dict[str, list[torch.Tensor]] = {"rewarded": [], "punished": [], "rewarded_actions": [], "punished_actions": []}
-    for r, live in zip(rows, model.logprobs(rows)):
-        if r.base_advantage:
-            name = "rewarded" if r.base_advantage > 0 else "punished"
-            tokens[name].append(live)
-            if r.action_mask is not None:  # nobody knows where the action is in a response that spells no text
-                tokens[f"{name}_actions"].append(live[torch.tensor(r.action_mask).bool()])
+    tokens: dict[str, list[torch.Tensor]] = {"rewarded": [], "punished": []}
+    judged = [r for r in rows if r.base_advantage and r.action_mask is not None]  # a response that spells no text has no known action
+    for r, live in zip(judged, model.logprobs(judged)):
+        tokens["rewarded" if float(r.need("base_advantage")) > 0 else "punished"].append(live[torch.tensor(r.action_mask).bool()])
     return {name: float(torch.cat(parts).mean()) if parts else float("nan") for name, parts in tokens.items()}
 
 
@@ -99,13 +97,13 @@ def run(loop: Loop, gguf: Path, work: Path) -> Iterator[dict[str, Any]]:
     learner = t.Trainer(first, t.Settings(lr=loop.lr, serl=bool(loop.serl), shuffle=loop.control, seed=loop.seed))
     with server(loop.command, "model", "serve", "--gguf", str(first), "--deterministic") as address:
         policy = PolicyServer(f"http://{address}")
-        loop.sample(h, "held-out", 1_000_000 + loop.seed, policy.url)
+        loop.sample(h, "held-out", 1_000_000 + loop.seed, loop.held_out, policy.url)
         credit(h, "held-out", first, "")
         fixed = h.rows("held-out")
         yield {"version": 0, **outcome(fixed), **measure(learner, fixed)}
         for n in range(1, loop.updates + 1):
             name = f"update-{n}"
-            loop.sample(h, name, 1000 * loop.seed + n, policy.url)
+            loop.sample(h, name, 1000 * loop.seed + n, loop.group, policy.url)
             credit(h, name, first, loop.serl)
             with server(loop.command, "serve", "--db", str(h.db), "--run", name, "--loss", "ppo") as feed_address:
                 with Feed(f"ws://{feed_address}", consumer="closed-loop") as feed:

@@ -22,7 +22,7 @@ from typing import Any
 import llama
 import loss
 import torch
-from hindsight_client import Batch, Feed, PolicyServer, Row
+from hindsight_client import Batch, Feed, LeaseClosed, PolicyServer, Row
 from torch import Tensor
 
 
@@ -129,25 +129,33 @@ class Trainer:
         state = torch.load(f"{path}.pt", weights_only=True)
         self.optimiser.load_state_dict(state["optimiser"])
         self.random.set_state(state["random"])
-        about: dict[str, Any] = state["about"]
-        return about
+        told: dict[str, Any] = state["about"]
+        return told
 
     def _deal(self, rows: list[Row]) -> list[tuple[Row, float]]:
         """Each row with the factor that its advantages are multiplied by: 1, or in the control what makes
-        their mean that of another row."""
+        their mean that of an episode of its group that is drawn without replacement (it may be its own:
+        only then is the mean over all draws nothing)."""
         if not self.s.shuffle:
             return [(r, 1.0) for r in rows]
-        means = torch.tensor([float(r.need("advantages").mean()) for r in rows])
-        other = means[torch.randperm(len(rows), generator=self.random)]
-        return [(r, float(o / m) if m else 0.0) for r, m, o in zip(rows, means, other)]
+        means: dict[int, dict[int, list[float]]] = {}
+        for r in rows:
+            means.setdefault(r.group, {}).setdefault(r.episode, []).append(float(r.need("advantages").mean()))
+        drawn: dict[int, float] = {}
+        for episodes in means.values():
+            order = torch.randperm(len(episodes), generator=self.random).tolist()
+            of = [sum(m) / len(m) for m in episodes.values()]
+            drawn |= {e: of[k] for e, k in zip(episodes, order)}
+        return [(r, drawn[r.episode] / m if (m := float(r.need("advantages").mean())) else 0.0) for r in rows]
 
     def _step(self, dealt: list[tuple[Row, float]], header: dict[str, Any]) -> float:
-        """One optimiser step: the mean over all response tokens of the rows."""
+        """One optimiser step: the mean over all response tokens of the rows. Rows without advantage count
+        in the mean and are not computed: their loss and its gradient are 0."""
         factor = {id(r): f for r, f in dealt}
         total = sum(float(r.need("response_mask").sum()) for r, _ in dealt)
         sum_loss = 0.0
         self.optimiser.zero_grad()
-        for part in micro_batches([r for r, _ in dealt], self.s.micro_tokens):
+        for part in micro_batches([r for r, f in dealt if f and r.need("advantages").any()], self.s.micro_tokens):
             value = self._loss(part, torch.tensor([[factor[id(r)]] for r in part]), header) / total
             value.backward()
             sum_loss += value.item()
@@ -183,6 +191,31 @@ class Trainer:
         return loss.serl_advantages(base, live, teacher, mask, float(header["lambda"]), float(header["serl"]["clip"]))
 
 
+def resume(trainer: Trainer, feed: Feed, policy: PolicyServer, out: Path) -> dict[str, Any] | None:
+    """Go on from the newest weights in ``out``, if there are any, and finish what train had begun when it
+    died. Where the lease that they contain ran out meanwhile, its groups were handed out again: weights
+    that learned from them would learn twice, so those before them are taken."""
+    saved = {int(p.name[len("policy-") : -len(".gguf.pt")]): p.with_suffix("") for p in out.glob("policy-*.gguf.pt")}
+    for version, weights in sorted(saved.items(), reverse=True):
+        try:
+            feed.ack(about(weights)["lease"])
+        except LeaseClosed:
+            continue
+        trainer.restore(weights)
+        if int(policy.version()) < version:
+            policy.load(weights, version)
+        if feed.version() < version:
+            feed.post_version(version)
+        return {"version": version, "resumed": str(weights)}
+    return None
+
+
+def about(path: str | Path) -> dict[str, Any]:
+    """What Trainer.save was told of these weights."""
+    told: dict[str, Any] = torch.load(f"{path}.pt", weights_only=True)["about"]
+    return told
+
+
 def train(trainer: Trainer, feed: Feed, policy: PolicyServer, out: Path, groups: int, updates: int) -> Iterator[tuple[Batch, dict[str, Any]]]:
     """Updates until the feed is drained or so many are done. The order makes each batch count once even if
     the process dies in between: the weights know the lease that they contain (see docs/feed.md)."""
@@ -215,8 +248,11 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     trainer = Trainer(a.gguf, Settings(lr=a.lr, serl=a.serl, seed=a.seed))
     token, key = os.environ.get("HARNESS_FEED_TOKEN"), os.environ.get("HARNESS_API_KEY")
+    policy = PolicyServer(a.policy, api_key=key)
     with Feed(a.feed, consumer="reference-trainer", token=token) as feed:
-        for _, line in train(trainer, feed, PolicyServer(a.policy, api_key=key), out, a.groups, a.updates):
+        if line := resume(trainer, feed, policy, out):
+            print(json.dumps(line), flush=True)
+        for _, line in train(trainer, feed, policy, out, a.groups, a.updates):
             print(json.dumps(line), flush=True)
 
 

@@ -156,6 +156,79 @@ def test_the_trainer_serves_what_it_learned(serve: Callable[..., Any], policy: s
     assert reference.Trainer(stories).restore(tmp_path / f"policy-{before + 2}.gguf")["version"] == before + 2
 
 
+def learn_by_counting(t: reference.Trainer) -> None:
+    """Each update adds 1 to one weight, so that the weights tell how many they contain."""
+
+    def update(batch: Any) -> dict[str, float]:
+        with torch.no_grad():
+            t.model.output_norm.weight[0] += 1
+        return {"rows": len(batch)}
+
+    t.update = update  # type: ignore[method-assign]
+
+
+def updates_in(t: reference.Trainer, start: float) -> float:
+    return round(float(t.model.output_norm.weight[0]) - start, 3)
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "the lease was given to another"])
+def test_a_trainer_that_died_before_its_acknowledgement_goes_on(
+    serve: Callable[..., Any], policy: str, stories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    feed_server, server = serve(), PolicyServer(policy)
+    before = int(server.version())
+    t = reference.Trainer(stories)
+    start = float(t.model.output_norm.weight[0])
+    learn_by_counting(t)
+    with Feed(feed_server.url) as feed:
+        updates = reference.train(t, feed, server, tmp_path, groups=2, updates=0)
+        next(updates)
+        with monkeypatch.context() as m:
+            m.setattr(feed, "ack", lambda lease: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                next(updates)
+        lease = reference.about(tmp_path / f"policy-{before + 2}.gguf")["lease"]
+        if meanwhile != "nothing":
+            feed.give_back(lease)
+    again = reference.Trainer(stories)
+    learn_by_counting(again)
+    with Feed(feed_server.url) as feed:
+        resumed = reference.resume(again, feed, server, tmp_path)
+        assert resumed is not None
+        want = 2 if meanwhile == "nothing" else 1
+        assert resumed["version"] == before + want == int(server.version()) == feed.version()
+        assert updates_in(again, start) == want and feed.status()["acked"] == 2 * want
+        for _ in reference.train(again, feed, server, tmp_path, groups=2, updates=0):
+            pass
+        assert updates_in(again, start) == 3 and feed.status()["acked"] == 6  # every group once
+
+
+def test_without_weights_there_is_nothing_to_go_on_from(serve: Callable[..., Any], policy: str, stories: Path, tmp_path: Path) -> None:
+    with Feed(serve().url) as feed:
+        assert reference.resume(reference.Trainer(stories), feed, PolicyServer(policy), tmp_path) is None
+
+
+def test_the_control_deals_episodes_advantages_within_their_group() -> None:
+    t = reference.Trainer.__new__(reference.Trainer)
+    t.s, t.random = reference.Settings(shuffle=True), torch.Generator().manual_seed(3)
+    values = {0: [3.0, -1.0, -1.0, -1.0], 1: [0.0] * 4, 2: [1.0, 1.0, -1.0, -1.0]}
+    rows = [
+        SimpleNamespace(group=g, episode=10 * g + e, need=lambda name, a=a: np.full(5, a, np.float32))
+        for g, of in values.items() for e, a in enumerate(of) for _ in range(2 + e)
+    ]
+    moved = 0
+    for _ in range(20):
+        dealt = t._deal(rows)  # type: ignore[arg-type]
+        got: dict[int, set[float]] = {}
+        for r, factor in dealt:
+            got.setdefault(r.episode, set()).add(round(float(r.need("advantages").mean()) * factor, 5))
+        assert all(len(of) == 1 for of in got.values())  # the rows of an episode stay together
+        for g, of in values.items():
+            assert sorted(got[10 * g + e].copy().pop() for e in range(4)) == sorted(of)
+        moved += got[0] != {3.0}
+    assert 5 < moved < 20  # three in four leave the winner
+
+
 @pytest.mark.skipif("HARNESS_E2E" not in os.environ, reason="takes minutes: set HARNESS_E2E=1")
 def test_closed_loop_against_its_control(harness: Path, stories: Path, tmp_path: Path) -> None:
     import closed_loop
@@ -171,11 +244,10 @@ def test_closed_loop_against_its_control(harness: Path, stories: Path, tmp_path:
     assert [s["version"] for s in signal] == list(range(11))
     assert max(s["drift"] for s in signal[1:]) < 1e-3  # the server's weights are the trainer's
 
-    # What is rewarded here is a response that keeps the format: the policy gives it more often, and the control
-    # does not. Five updates have some 300 responses; docs/training.md has the figures.
+    # docs/training.md: both bounds were written down before the seeds there were run.
     def late(lines: list[dict[str, float]]) -> float:
-        return sum(line["valid"] for line in lines[-5:]) / 5
+        return sum(line["rewarded"] for line in lines[-3:]) / 3
 
-    assert late(signal) > signal[0]["valid"] + 0.05
-    assert late(control_run) < control_run[0]["valid"] + 0.05
-    assert late(signal) > late(control_run) + 0.08
+    start = signal[0]["rewarded"]
+    assert late(signal) > start, "the log-probability of rewarded actions did not rise"
+    assert late(control_run) <= start, "it rose with shuffled advantages too"
