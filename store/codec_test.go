@@ -185,8 +185,8 @@ func TestColumnsAreCompact(t *testing.T) {
 	}{
 		{"one version", narrowColumn(slices.Repeat([]int32{12}, 1000)), 7},
 		{"ids of a large vocabulary", narrowColumn(ids), 3002},
-		{"a prompt that grew", promptColumn(longer, words(ids)), 24},
-		{"another prompt", promptColumn(ids, words(make([]int32, 900))), 3002},
+		{"a prompt that grew", promptColumn(longer, words(longer), words(ids)), 24},
+		{"another prompt", promptColumn(ids, words(ids), words(make([]int32, 900))), 3002},
 		{"greedy entropies", floatColumn(make([]float32, 1000)), 30},
 	}
 	for _, tt := range tests {
@@ -283,9 +283,11 @@ func FuzzDelta(f *testing.F) {
 	f.Add([]byte{}, []byte("abc"))
 	f.Add(bytes.Repeat([]byte{0}, 100), bytes.Repeat([]byte{0}, 300))
 	f.Fuzz(func(t *testing.T, base, target []byte) {
-		got, err := applyDelta(nil, base, appendDelta(nil, base, target))
-		if err != nil || !bytes.Equal(got, target) {
-			t.Fatalf("does not round-trip: %v", err)
+		for _, unit := range []int{1, 4} {
+			got, err := applyDelta(nil, base, appendDelta(nil, base, target, unit))
+			if err != nil || !bytes.Equal(got, target) {
+				t.Fatalf("does not round-trip by %d bytes: %v", unit, err)
+			}
 		}
 	})
 }

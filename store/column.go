@@ -34,12 +34,12 @@ func narrowColumn(v []int32) []byte {
 	case 4:
 		return frame(words(v), nil)
 	case 3: // the width of today's vocabularies, without the inner loop
-		out := make([]byte, 2, 2+3*len(v))
+		out := make([]byte, 2+3*len(v)+1)
 		out[0], out[1] = codecNarrow, 3
-		for _, x := range v {
-			out = append(out, byte(x), byte(x>>8), byte(x>>16))
+		for i, x := range v { // the fourth byte is the next word's first
+			binary.LittleEndian.PutUint32(out[2+3*i:], uint32(x))
 		}
-		return out
+		return out[: 2+3*len(v) : 2+3*len(v)]
 	default:
 		out := make([]byte, 2, 2+width*len(v))
 		out[0], out[1] = codecNarrow, byte(width)
@@ -70,21 +70,20 @@ func floatColumn(v []float32) []byte {
 			repeats++
 		}
 	}
-	raw := words(v)
 	if 4*repeats >= len(v) {
-		return frame(raw, nil)
+		return frame(words(v), nil)
 	}
-	return append([]byte{codecRaw}, raw...)
+	return appendWords(append(make([]byte, 0, 1+4*len(v)), codecRaw), v)
 }
 
-// promptColumn frames prompt ids against the ids that the step before left.
-func promptColumn(v []int32, base []byte) []byte {
+// promptColumn frames prompt ids, whose words are raw, against the ids that the step before left.
+func promptColumn(v []int32, raw, base []byte) []byte {
 	if len(base) >= deltaWindow && len(v) > 0 {
 		top := uint32(0)
 		for _, x := range v {
 			top |= uint32(x)
 		}
-		d := frame(words(v), base)
+		d := frameBy(raw, base, 4)
 		if (d[0] == codecDelta || d[0] == codecDeltaZstd) && len(d) < 2+widthOf(top)*len(v) {
 			return d
 		}
@@ -92,12 +91,21 @@ func promptColumn(v []int32, base []byte) []byte {
 	return narrowColumn(v)
 }
 
+// littleEndian reports whether words lie in memory as they do in the file.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
 // words returns v's bytes in little-endian order.
 func words[T int32 | float32](v []T) []byte {
 	return appendWords(make([]byte, 0, 4*len(v)), v)
 }
 
 func appendWords[T int32 | float32](out []byte, v []T) []byte {
+	if len(v) == 0 {
+		return out
+	}
+	if littleEndian {
+		return append(out, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))...)
+	}
 	switch v := any(v).(type) {
 	case []int32:
 		for _, x := range v {

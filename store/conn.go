@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/hindsightrl/harness"
@@ -101,8 +102,10 @@ func (c *conn) exec(sql string, args ...driver.Value) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	// The driver clears all bindings first: what is not bound is NULL, without a call into C.
+	bound := slices.DeleteFunc(c.bind(args), func(v driver.NamedValue) bool { return v.Value == nil })
 	// A background context keeps the driver on its direct path: no goroutine per call.
-	res, err := s.ExecContext(context.Background(), c.bind(args))
+	res, err := s.ExecContext(context.Background(), bound)
 	if err != nil {
 		return 0, err
 	}

@@ -29,8 +29,10 @@ type deltaIndex struct {
 
 var deltaIndexes = sync.Pool{New: func() any { return new(deltaIndex) }}
 
+const hashFactor = 0x9e3779b97f4a7c15
+
 func hash8(b []byte, shift uint) uint64 {
-	return binary.LittleEndian.Uint64(b) * 0x9e3779b97f4a7c15 >> shift
+	return binary.LittleEndian.Uint64(b) * hashFactor >> shift
 }
 
 func (x *deltaIndex) build(base []byte) {
@@ -50,8 +52,9 @@ func (x *deltaIndex) build(base []byte) {
 	}
 }
 
-// appendDelta appends a delta that turns base into target. Only the first 4 GiB of base are used.
-func appendDelta(dst, base, target []byte) []byte {
+// appendDelta appends a delta that turns base into target. Only the first 4 GiB of base are used. Matches
+// are looked for at multiples of unit, a power of two, in the target: words match as wholes.
+func appendDelta(dst, base, target []byte, unit int) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(target)))
 	e := deltaEncoder{dst: dst, base: base, target: target}
 	// Prompts of a chat grow at the end, so the common head is found without the index.
@@ -61,7 +64,7 @@ func appendDelta(dst, base, target []byte) []byte {
 	if len(target)-e.done >= deltaWindow {
 		x := deltaIndexes.Get().(*deltaIndex)
 		x.build(base)
-		e.scan(x)
+		e.scan(x, unit)
 		deltaIndexes.Put(x)
 	}
 	e.insert(len(target))
@@ -74,11 +77,14 @@ type deltaEncoder struct {
 	last              int // end of the previous copy in base
 }
 
-func (e *deltaEncoder) scan(x *deltaIndex) {
-	for i := e.done; i+deltaWindow <= len(e.target); {
-		p := int(x.slots[hash8(e.target[i:], x.shift)]) - 1
-		if p < 0 || binary.LittleEndian.Uint64(e.base[p:]) != binary.LittleEndian.Uint64(e.target[i:]) {
-			i++
+func (e *deltaEncoder) scan(x *deltaIndex, unit int) {
+	align := func(i int) int { return (i + unit - 1) &^ (unit - 1) }
+	slots, shift := x.slots, x.shift
+	for i := align(e.done); i+deltaWindow <= len(e.target); {
+		window := binary.LittleEndian.Uint64(e.target[i:])
+		p := int(slots[window*hashFactor>>shift]) - 1
+		if p < 0 || binary.LittleEndian.Uint64(e.base[p:]) != window {
+			i += unit
 			continue
 		}
 		from, start := p, i
@@ -88,7 +94,7 @@ func (e *deltaEncoder) scan(x *deltaIndex) {
 		}
 		n := i - start + commonPrefix(e.base[p:], e.target[i:])
 		e.copy(from, start, n)
-		i = e.done
+		i = align(e.done)
 	}
 }
 

@@ -69,9 +69,12 @@ func unsqueeze(src []byte) ([]byte, error) {
 
 // frame encodes raw in the smallest form that is cheap to find: as a delta against base where one
 // is given, through zstd where that pays.
-func frame(raw, base []byte) []byte {
+func frame(raw, base []byte) []byte { return frameBy(raw, base, 1) }
+
+// frameBy is frame for values that consist of units of so many bytes: a power of two up to deltaWindow.
+func frameBy(raw, base []byte, unit int) []byte {
 	if len(base) >= deltaWindow && len(raw) >= deltaWindow {
-		d := appendDelta(append(make([]byte, 0, 256), codecDelta), base, raw)
+		d := appendDelta(append(make([]byte, 0, 256), codecDelta), base, raw, unit)
 		if len(d) <= len(raw)-len(raw)/4 {
 			if z := squeeze(codecDeltaZstd, d[1:]); z != nil {
 				return z

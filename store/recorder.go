@@ -32,6 +32,7 @@ type attempt struct {
 
 	// Owned by the goroutine that drives the attempt.
 	carry   carry
+	spare   []byte // memory for the next step's ids
 	reward  float64
 	score   float64
 	invalid int
@@ -174,36 +175,45 @@ func (s *Store) resume(ctx context.Context, a *attempt) ([]harness.Step, error) 
 // Step appends a step. It returns once the attempt's previous step is durable, so that at most one
 // step is in flight; an error of the previous step is reported here.
 func (r *Recorder) Step(ctx context.Context, attempt int64, st harness.Step) error {
-	op := fmt.Sprintf("record step %d of attempt %d", st.Index, attempt)
+	if err := r.step(ctx, attempt, &st); err != nil {
+		return failure(fmt.Sprintf("record step %d of attempt %d", st.Index, attempt), err)
+	}
+	return nil
+}
+
+func (r *Recorder) step(ctx context.Context, attempt int64, st *harness.Step) error {
 	a, err := r.s.attempt(attempt)
 	if err != nil {
-		return failure(op, err)
+		return err
 	}
-	if err := checkStep(&st, a.carry.index); err != nil {
-		return failure(op, err)
+	if err := checkStep(st, a.carry.index); err != nil {
+		return err
 	}
-	if err := a.fork.check(&st); err != nil {
-		return failure(op, err)
+	if err := a.fork.check(st); err != nil {
+		return err
 	}
-	row, next := encodeStep(a.id, &st, &a.carry)
+	row, next := encodeStep(a.id, st, &a.carry)
 	run := func(c *conn) error { return a.guard(writeStep(c, a, row, nil, nil)) }
 	if st.Tokens != nil {
-		tokens, ids := encodeTokens(st.Tokens, a.carry.ids)
-		next.ids = ids
+		tokens, ids := encodeTokens(st.Tokens, a.carry.ids, a.spare)
+		next.ids, next.alone = ids, true
 		meta := cloneMeta(st.Tokens.Meta)
 		run = func(c *conn) error { return a.guard(writeStep(c, a, row, tokens, meta)) }
 	}
 	t, err := a.submit(ctx, r.s.w, run)
 	if err != nil {
-		return failure(op, err)
+		return err
 	}
 	prev := a.last
+	if a.spare = nil; a.carry.alone {
+		a.spare = a.carry.ids
+	}
 	a.carry, a.last = next, t
-	a.note(&st)
+	a.note(st)
 	if prev == nil {
 		return nil
 	}
-	return failure(op, prev.wait(ctx))
+	return prev.wait(ctx)
 }
 
 func cloneMeta(m *harness.TokenMeta) *harness.TokenMeta {

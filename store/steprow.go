@@ -41,10 +41,26 @@ func checkStep(s *harness.Step, want int) error {
 	if err := checkSpans(s.Spans, s.Response); err != nil {
 		return err
 	}
-	if _, err := s.Tokens.Spans(s.Response); err != nil {
+	if err := checkLengths(s.Tokens, s.Response); err != nil {
 		return err
 	}
 	return checkTokens(s.Tokens)
+}
+
+// checkLengths reports tokens that did not print the response.
+func checkLengths(t *harness.Tokens, response string) error {
+	if t == nil || t.Lengths == nil {
+		return nil
+	}
+	sum, bad := 0, false
+	for _, n := range t.Lengths {
+		sum, bad = sum+int(n), bad || n < 0
+	}
+	if !bad && sum == len(response) {
+		return nil
+	}
+	_, err := t.Spans(response) // says what is wrong
+	return err
 }
 
 // stepSize is the number of bytes of all that a step holds of texts and token ids.

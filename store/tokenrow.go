@@ -30,15 +30,18 @@ func checkTokens(t *harness.Tokens) error {
 }
 
 // encodeTokens returns the row of t; step_id and meta_id are filled in by the writer. base is the
-// prompt ids' base, and nextBase what t leaves.
-func encodeTokens(t *harness.Tokens, base []byte) (row []driver.Value, nextBase []byte) {
+// prompt ids' base, and nextBase what t leaves, in room's memory where that is enough.
+func encodeTokens(t *harness.Tokens, base, room []byte) (row []driver.Value, nextBase []byte) {
+	var prompt []byte
+	if t.PromptIDs != nil {
+		nextBase = appendWords(slices.Grow(room[:0], 4*(len(t.PromptIDs)+len(t.IDs))), t.PromptIDs)
+		prompt = nextBase
+		nextBase = appendWords(nextBase, t.IDs)
+	}
 	row = []driver.Value{
 		nil, int64(len(t.IDs)), int64(len(t.PromptIDs)), int64(t.TopK), nil,
 		narrowColumn(t.IDs), floatColumn(t.Logprobs), floatColumn(t.Entropies), floatColumn(t.EntropyLow), floatColumn(t.EntropyHigh),
-		narrowColumn(t.Versions), promptColumn(t.PromptIDs, base), narrowColumn(t.Lengths),
-	}
-	if t.PromptIDs != nil {
-		nextBase = append(words(t.PromptIDs), words(t.IDs)...)
+		narrowColumn(t.Versions), promptColumn(t.PromptIDs, prompt, base), narrowColumn(t.Lengths),
 	}
 	return row, nextBase
 }
