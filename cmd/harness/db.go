@@ -17,16 +17,18 @@ func newDB(g *globals) *cobra.Command {
 		Short:   "Look after a ledger",
 		GroupID: "prove",
 	}
-	cmd.AddCommand(newDBCheck(g), newDBMigrate(g))
+	cmd.AddCommand(newDBCheck(g), newDBSeal(g), newDBMigrate(g))
 	return cmd
 }
 
 func newDBCheck(g *globals) *cobra.Command {
-	var path string
+	var path, seal string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "check",
-		Short:   "Verify every invariant of a ledger",
+		Use:   "check",
+		Short: "Verify every invariant of a ledger, and that it is as it was sealed",
+		Long: `check verifies a ledger's structure and every invariant that its rows must keep (docs/formats.md lists
+them). Where harness db seal has left a seal, it also compares all that was sealed with its digests.`,
 		Example: "  harness db check --db nightly.db",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return readLedger(cmd.Context(), path, func(db *store.Store) error {
@@ -34,6 +36,11 @@ func newDBCheck(g *globals) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				sealed, said, err := checkSeal(cmd.Context(), db, path, seal)
+				if err != nil {
+					return err
+				}
+				found = append(found, sealed...)
 				if asJSON {
 					if found == nil {
 						found = []store.Violation{}
@@ -43,6 +50,7 @@ func newDBCheck(g *globals) *cobra.Command {
 					for _, v := range found {
 						fmt.Fprintln(g.stdout, v)
 					}
+					fmt.Fprintln(g.stdout, said)
 					fmt.Fprintf(g.stdout, "%s: %s\n", path, plural(len(found), "violation"))
 				}
 				if len(found) > 0 {
@@ -53,6 +61,7 @@ func newDBCheck(g *globals) *cobra.Command {
 		},
 	}
 	ledgerFlag(cmd, &path)
+	cmd.Flags().StringVar(&seal, "seal", "", "seal to compare with (default: the ledger's name and .seal, where that is there)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
