@@ -125,6 +125,18 @@ func (s *sideSum) add(r *harness.StepScore, clip float64) {
 	}
 }
 
+// SideSum gathers a Side step by step. Weights are clipped to 1 ± Clip, as SERL does for a positive advantage.
+type SideSum struct {
+	Clip float64
+	sum  sideSum
+}
+
+// Add counts a step in; one without a delta, or nil, changes nothing.
+func (s *SideSum) Add(r *harness.StepScore) { s.sum.add(r, s.Clip) }
+
+// Side is what was gathered so far.
+func (s *SideSum) Side() Side { return s.sum.side() }
+
 func (s *sideSum) side() Side {
 	return Side{
 		Scored: s.rows, ActionTok: s.action, ReasonTok: s.reason,

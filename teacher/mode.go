@@ -89,6 +89,12 @@ func (m Mode) Privileged() bool { return modeTable[m].privileged }
 // Anchor reports whether the mode's placement is the anchor group.
 func (m Mode) Anchor() bool { return modeTable[m].anchor }
 
+// Source is the mode's name without its placement: what the teacher is shown, wherever it is shown.
+func (m Mode) Source() Mode { return Mode(strings.TrimPrefix(string(m), anchorPrefix)) }
+
+// NeedsSuccess reports whether the mode's contexts at the step need another, successful episode of the group.
+func (m Mode) NeedsSuccess() bool { s := modeTable[m]; return s.success && !s.either && !s.anchor }
+
 // WholeGroup reports whether a row's context depends on other episodes of its group.
 func (m Mode) WholeGroup() bool { s := modeTable[m]; return s.anchor || s.success || s.onSuccess }
 

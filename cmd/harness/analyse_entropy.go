@@ -72,7 +72,7 @@ func (c *entropyCommand) main(cmd *cobra.Command) error {
 		return usageError(cmd, fmt.Errorf("--by %q: want turn or episode", c.by))
 	}
 	return readLedger(cmd.Context(), c.db, func(db *store.Store) error {
-		run, err := db.RunByName(cmd.Context(), c.run)
+		run, err := runNamed(cmd.Context(), db, c.run)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (s *sampler) runStates(ctx context.Context, m llm.Model) (out []state, sour
 	}
 	if s.run != "" {
 		err = readLedger(ctx, s.db, func(db *store.Store) error {
-			run, err := db.RunByName(ctx, s.run)
+			run, err := runNamed(ctx, db, s.run)
 			if err != nil {
 				return err
 			}

@@ -237,7 +237,7 @@ func newCreditList(g *globals) *cobra.Command {
 func listCredit(ctx context.Context, g *globals, db *store.Store, name string, asJSON bool) error {
 	var runID int64
 	if name != "" {
-		run, err := db.RunByName(ctx, name)
+		run, err := runNamed(ctx, db, name)
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ type creditPlan struct {
 func planCredit(ctx context.Context, db *store.Store, run, config, score string, update int) (creditPlan, error) {
 	var p creditPlan
 	var err error
-	if p.run, err = db.RunByName(ctx, run); err != nil {
+	if p.run, err = runNamed(ctx, db, run); err != nil {
 		return p, err
 	}
 	if p.scores, err = findScores(ctx, db, p.run, score); err != nil {

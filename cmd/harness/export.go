@@ -65,7 +65,7 @@ func (c *exportCommand) run(cmd *cobra.Command) error {
 			return err
 		}
 		if len(lease.Groups) == 0 {
-			hint := fmt.Sprintf("harness credit --db %s --run %s, or export with --credit none", c.rows.db, plan.run.Name)
+			hint := fmt.Sprintf("harness credit --db %s --run %s, or export with --credit none", shellWord(c.rows.db), shellWord(plan.run.Name))
 			return errext.WithHint(fmt.Errorf("run %s has no finished groups with credit", plan.run.Name), hint)
 		}
 		src := newLedgerSource(db, nil, plan)
@@ -79,7 +79,7 @@ func (c *exportCommand) run(cmd *cobra.Command) error {
 		}
 		h := feed.NewHeader(lease, pass, version)
 		if c.out == "" {
-			c.out = plan.run.Name + exportSuffix[c.format]
+			c.out = fileName(plan.run.Name) + exportSuffix[c.format]
 		}
 		if err := c.write(src, lease, h); err != nil {
 			return err

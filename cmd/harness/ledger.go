@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/templatefile"
 	"github.com/hindsightrl/harness/store"
 )
 
@@ -31,6 +32,42 @@ func readLedger(ctx context.Context, path string, f func(*store.Store) error) er
 	}
 	defer db.Close()
 	return f(db)
+}
+
+// runNamed reads the run of this name, the last one for "". An unknown name is answered with those that there are.
+func runNamed(ctx context.Context, db *store.Store, name string) (store.Run, error) {
+	run, err := db.RunByName(ctx, name)
+	if !errors.Is(err, store.ErrNotFound) {
+		return run, err
+	}
+	runs, listErr := db.Runs(ctx)
+	if listErr != nil || len(runs) == 0 {
+		return run, errext.WithHint(err, "the ledger has no run yet: harness rollout")
+	}
+	names := make([]string, len(runs))
+	for i, r := range runs {
+		names[i] = r.Name
+	}
+	hint := "its runs are "
+	if near := templatefile.Misspelt(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %s? its runs are ", shellWord(near))
+	}
+	if tail := names[max(0, len(names)-maxNamesInHint):]; len(tail) < len(names) {
+		return run, errext.WithHint(err, fmt.Sprintf("%s%s and %d more: harness runs", hint, shellLine(tail), len(names)-len(tail)))
+	}
+	return run, errext.WithHint(err, hint+shellLine(names))
+}
+
+// maxNamesInHint is how many names of runs a hint lists.
+const maxNamesInHint = 8
+
+// noStep is the error of a step that an episode of n steps does not have.
+func noStep(episode int64, step, n int) error {
+	err := fmt.Errorf("episode %d has no step %d", episode, step)
+	if n == 0 {
+		return errext.WithHint(err, "it has none")
+	}
+	return errext.WithHint(err, fmt.Sprintf("its steps are 0 to %d", n-1))
 }
 
 // hintOr is the hint that err carries, or fallback.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/agent"
@@ -88,7 +90,10 @@ func (p *policyFlags) open(ctx context.Context, g *globals) (openPolicy, error) 
 	}
 	policy, err := agent.ParsePolicy(p.spec, agent.ModelPolicy{})
 	if err != nil {
-		return openPolicy{}, errext.WithCode(err, exitUsage)
+		if strings.HasPrefix(errext.Hint(err), "did you mean") {
+			return openPolicy{}, errext.WithCode(err, exitUsage)
+		}
+		return openPolicy{}, hintUsage(err, "policies are refmodel, expert, expert:E, random, gguf:FILE, or a server: vllm:URL, sglang:URL, llamacpp:URL, openai:URL")
 	}
 	return openPolicy{Policy: policy, name: p.spec, close: func() error { return nil }}, nil
 }
@@ -225,6 +230,20 @@ func (p *policyFlags) validate() error {
 		return fmt.Errorf("--max-concurrent %d: want at least 1", p.concurrent)
 	case p.timeout <= 0:
 		return fmt.Errorf("--call-timeout %v: want more than 0", p.timeout)
+	}
+	return nil
+}
+
+// forServers refuses --model and --route where no server is asked: whoever gives them believes that one is.
+func (p *policyFlags) forServers(flags *pflag.FlagSet) error {
+	if onServer(p.spec) {
+		return nil
+	}
+	for _, name := range []string{"model", "route"} {
+		if f := flags.Lookup(name); f != nil && f.Changed && f.Value.String() != "" && originOf(f) == originFlag {
+			return errext.WithHint(fmt.Errorf("--%s is for policies behind a server, and the policy is %s", name, p.spec),
+				"name the server too: --policy vllm:http://127.0.0.1:8000")
+		}
 	}
 	return nil
 }

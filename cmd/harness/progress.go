@@ -106,8 +106,17 @@ func (b *bar) close() {
 	b.p.Wait()
 }
 
-// lineEvery is how often a plain progress line appears.
-const lineEvery = 5 * time.Second
+// How often a plain progress line appears: soon at first, seldom in a run that takes the night, whose log is
+// read by people.
+const (
+	lineEvery  = 5 * time.Second
+	lineSeldom = 5 * time.Minute
+)
+
+// lineDue reports that a line is due: after a twentieth of the time that has passed, within the bounds.
+func lineDue(started, last, now time.Time) bool {
+	return now.Sub(last) >= min(max(lineEvery, now.Sub(started)/20), lineSeldom)
+}
 
 type lines struct {
 	tally
@@ -119,7 +128,7 @@ type lines struct {
 
 func (l *lines) event(e agent.Event) {
 	l.add(e)
-	if now := l.now(); now.Sub(l.last) >= lineEvery {
+	if now := l.now(); lineDue(l.started, l.last, now) {
 		l.last = now
 		l.print(now)
 	}

@@ -129,7 +129,7 @@ func (c *replayCommand) episodes(cmd *cobra.Command, db *store.Store, args []str
 	if c.run == "" {
 		return episodes, nil
 	}
-	run, err := db.RunByName(ctx, c.run)
+	run, err := runNamed(ctx, db, c.run)
 	if err != nil {
 		return nil, err
 	}

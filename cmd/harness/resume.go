@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -181,6 +182,32 @@ func shellWord(w string) string {
 		return w
 	}
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// checkRunName refuses names for new runs that could not be typed back: a leading dash reads as a flag, and
+// control characters and outer spaces are lost on the screen. "" is left to the caller.
+func checkRunName(name string) error {
+	switch {
+	case strings.HasPrefix(name, "-"):
+		return fmt.Errorf("--name %s: a name that begins with a dash reads as a flag", shellWord(name))
+	case name != strings.TrimSpace(name) || name != printable(name) || strings.ContainsAny(name, "\n\t"):
+		return fmt.Errorf("--name %q: want no control characters, and no space at its ends", name)
+	}
+	return nil
+}
+
+// fileName makes a file's name of a run's: one that stays in the folder, is not hidden and can be typed.
+func fileName(run string) string {
+	name := strings.Map(func(r rune) rune {
+		if r == '/' || r == '\\' || r == ':' || unicode.IsControl(r) {
+			return '_'
+		}
+		return r
+	}, run)
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") {
+		name = "_" + name[1:]
+	}
+	return name
 }
 
 // freeName is base, or base with the first number after it that no run has: two runs may start within a

@@ -108,7 +108,11 @@ var hereAndNow = map[string]bool{
 }
 
 func (c *rolloutCommand) run(cmd *cobra.Command) error {
-	if err := c.validate(); err != nil {
+	err := c.validate()
+	if err == nil && c.resume == "" {
+		err = errors.Join(checkRunName(c.name), c.policy.forServers(cmd.Flags()))
+	}
+	if err != nil {
 		return usageError(cmd, err)
 	}
 	if c.resume == "" && c.panelPath == "" && c.source.untouched(cmd) {
@@ -150,7 +154,7 @@ func (c *rolloutCommand) collect(cmd *cobra.Command, db *store.Store) (err error
 	ctx := c.st.soft // nothing runs yet: the first Ctrl-C ends it
 	var old store.Run
 	if c.resume != "" {
-		if old, err = db.RunByName(ctx, c.resume); err != nil {
+		if old, err = runNamed(ctx, db, c.resume); err != nil {
 			return err
 		}
 		if err := takeOver(cmd.Flags(), old); err != nil {

@@ -86,7 +86,7 @@ func (c *runsCommand) list(ctx context.Context, db *store.Store) error {
 
 func (c *runsCommand) one(cmd *cobra.Command, db *store.Store, name string) error {
 	ctx := cmd.Context()
-	run, err := db.RunByName(ctx, name)
+	run, err := runNamed(ctx, db, name)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,19 +57,36 @@ difference is what credit weighs tokens by.
 
 Everything is kept under a hash of what it depends on: the same command again asks nothing, a killed one
 goes on, and a changed template asks only what it changed. Modes: all (the eighteen unjudged ones), step,
-anchor, judged, privileged, or names separated by commas.`,
+anchor, judged, privileged, or names separated by commas:
+
+` + modeList() + `
+
+anchor_NAME shows the same feedback of all steps of the group that began with the same observation.`,
 		Example: `  harness score
   harness score --run nightly --mode all --teacher vllm:http://127.0.0.1:8000
   harness score --mode future_trajectory --dry-run --show 1
+  harness score table --run nightly
   harness score show 17 --mode immediate_feedback
+  harness score context 17 --mode future_trajectory --step 3
   harness score compare immediate_feedback anchor_immediate_feedback`,
 		GroupID: "look",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd) },
 	}
 	c.flags(cmd)
 	configurable(g, cmd)
-	cmd.AddCommand(newScoreList(g), newScoreShow(g), newScoreCompare(g))
+	cmd.AddCommand(newScoreList(g), newScoreShow(g), newScoreContext(st, g), newScoreCompare(g), newScoreTable(g))
 	return cmd
+}
+
+// modeList names the modes at the step, one a line.
+func modeList() string {
+	var b strings.Builder
+	for _, m := range teacher.Modes() {
+		if !m.Anchor() {
+			b.WriteString("  " + string(m) + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func (c *scoreCommand) flags(cmd *cobra.Command) {
@@ -171,7 +189,7 @@ func readTeacherTemplates(path string) (*teacher.Templates, error) {
 
 func (c *scoreCommand) work(cmd *cobra.Command, db *store.Store, opt teacher.Options) (err error) {
 	ctx := c.st.soft
-	run, err := db.RunByName(ctx, c.runName)
+	run, err := runNamed(ctx, db, c.runName)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ type comparedModes struct {
 }
 
 func (c *scoreCompare) run(ctx context.Context, db *store.Store, names []string) error {
-	run, err := db.RunByName(ctx, c.runName)
+	run, err := runNamed(ctx, db, c.runName)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (c *scoreCompare) run(ctx context.Context, db *store.Store, names []string)
 		return err
 	}
 	if len(pairs) == 0 {
-		return errext.WithHint(fmt.Errorf("passes %d and %d hold no steps", out.A.ID, out.B.ID), "harness score --run "+run.Name)
+		return errext.WithHint(fmt.Errorf("passes %d and %d hold no steps", out.A.ID, out.B.ID), shellLine([]string{"harness", "score", "--run", run.Name}))
 	}
 	out.Sets = teacher.Compare(pairs, c.clip)
 	if c.plot != "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -19,16 +20,16 @@ func parseModeName(name string) (string, error) {
 
 func newScoreList(g *globals) *cobra.Command {
 	var (
-		db, runName string
-		asJSON      bool
+		path, runName string
+		asJSON        bool
 	)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List the teacher passes of a run",
 		Example: "  harness score list --run nightly",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return readLedger(cmd.Context(), db, func(db *store.Store) error {
-				run, err := db.RunByName(cmd.Context(), runName)
+			return readLedger(cmd.Context(), path, func(db *store.Store) error {
+				run, err := runNamed(cmd.Context(), db, runName)
 				if err != nil {
 					return err
 				}
@@ -42,11 +43,15 @@ func newScoreList(g *globals) *cobra.Command {
 					}
 					return writeJSON(g.stdout, passes)
 				}
+				if len(passes) == 0 {
+					return noPasses(run.Name)
+				}
+				fmt.Fprintf(g.stdout, "run %s\n", printable(run.Name))
 				return printPasses(g, passes)
 			})
 		},
 	}
-	ledgerFlag(cmd, &db)
+	ledgerFlag(cmd, &path)
 	cmd.Flags().StringVar(&runName, "run", "", "the run (default: the last one of the ledger)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -57,11 +62,7 @@ func printPasses(g *globals, passes []harness.ScorePass) error {
 		{title: "pass", right: true}, {title: "key"}, {title: "mode"}, {title: "teacher"}, {title: "update", right: true}, {title: "state"}, {title: "updated"},
 	}}
 	for _, p := range passes {
-		update := "-"
-		if p.PolicyVersion >= 0 {
-			update = strconv.Itoa(int(p.PolicyVersion))
-		}
-		t.add(strconv.FormatInt(p.ID, 10), p.Key[:min(len(p.Key), 10)], p.Mode, p.Teacher, update, p.State, p.Updated.Local().Format(time.DateTime))
+		t.add(strconv.FormatInt(p.ID, 10), p.Key[:min(len(p.Key), 10)], p.Mode, p.Teacher, updateOf(p.PolicyVersion), p.State, p.Updated.Local().Format(time.DateTime))
 	}
 	return t.write(g.stdout)
 }

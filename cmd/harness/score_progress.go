@@ -89,7 +89,7 @@ func (s *scoreLines) update(p teacher.Progress) {
 		s.first, s.began = p.Done, true
 	}
 	s.latest = p
-	if now := s.now(); now.Sub(s.last) >= lineEvery {
+	if now := s.now(); lineDue(s.started, s.last, now) {
 		s.last = now
 		s.print(now)
 	}

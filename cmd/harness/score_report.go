@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/store"
@@ -70,6 +71,9 @@ func (c *scoreCommand) print(run store.Run, who teacher.Identity, r teacher.Repo
 	if r.FailedEpisodes+r.OpenEpisodes > 0 {
 		fmt.Fprintf(w, "left out: %s that failed, %d that are not finished\n", plural(r.FailedEpisodes, "episode"), r.OpenEpisodes)
 	}
+	for _, line := range uncovered(r) {
+		fmt.Fprintln(w, line)
+	}
 	switch {
 	case c.dryRun:
 		c.printPrice(r)
@@ -77,11 +81,46 @@ func (c *scoreCommand) print(run store.Run, who teacher.Identity, r teacher.Repo
 		fmt.Fprintln(w, "up to date: nothing was asked")
 	default:
 		fmt.Fprintf(w, "%s asked, %d known already, %d response tokens scored\n", plural(r.Calls, "question"), r.Cached, r.Scored)
+		if len(r.Passes) > 1 {
+			defer fmt.Fprintf(c.g.stderr, "side by side:  %s\n", shellLine([]string{"harness", "score", "table", "--run", run.Name, "--db", c.db}))
+		}
 		if r.Check != nil {
 			fmt.Fprintf(w, "self-check: with an empty context %s differ by at most %.3g nats (tolerance %g)\n", plural(r.Check.Tokens, "token"), r.Check.MaxDelta, r.Check.Tolerance)
 		}
 	}
 	return nil
+}
+
+// uncovered says why modes have no context anywhere, or no tokens, where that is known.
+func uncovered(r teacher.Report) []string {
+	var success, feedback, tokens []string
+	for _, p := range r.Passes {
+		rows, n := p.Counts.Rows, 0
+		for _, k := range rows {
+			n += k
+		}
+		mode := teacher.Mode(p.Pass.Mode)
+		switch {
+		case n == 0:
+		case rows[harness.ScoreNoTokens] == n:
+			tokens = append(tokens, p.Pass.Mode)
+		case rows[harness.ScoreNoContext] != n:
+		case mode.NeedsSuccess():
+			success = append(success, p.Pass.Mode)
+		case mode.Source() == teacher.ImmediateFeedback:
+			feedback = append(feedback, p.Pass.Mode)
+		}
+	}
+	var out []string
+	add := func(names []string, why string) {
+		if len(names) > 0 {
+			out = append(out, fmt.Sprintf("no delta anywhere in %s: %s", strings.Join(names, ", "), why))
+		}
+	}
+	add(tokens, "the policy gave text alone, and only tokens can be scored")
+	add(feedback, "no step has immediate feedback (shops answer with the next page alone, which is next_observation)")
+	add(success, "no step has all of the parts; a successful trajectory of another episode of the same group is one of them")
+	return out
 }
 
 // printPrice foretells what the pass would ask.

@@ -128,7 +128,7 @@ func pickPass(ctx context.Context, db *store.Store, run store.Run, name string) 
 		return harness.ScorePass{}, err
 	}
 	if len(all) == 0 {
-		return harness.ScorePass{}, errext.WithHint(fmt.Errorf("run %s has no teacher pass", run.Name), "harness score --run "+run.Name)
+		return harness.ScorePass{}, noPasses(run.Name)
 	}
 	return all[len(all)-1], nil
 }

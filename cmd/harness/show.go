@@ -104,9 +104,19 @@ func (c *showCommand) read(ctx context.Context, db *store.Store, id int64) (tran
 		}
 	}
 	if c.step >= 0 && len(t.Steps) == 0 {
-		return t, fmt.Errorf("episode %d has no step %d", id, c.step)
+		return t, noStep(id, c.step, attemptSteps(t, attempt))
 	}
 	return t, nil
+}
+
+// attemptSteps is how many steps the attempt of this ledger id has.
+func attemptSteps(t transcript, id int64) int {
+	for _, a := range t.Attempts {
+		if a.ID == id {
+			return a.Steps
+		}
+	}
+	return 0
 }
 
 // pickAttempt returns the ledger id of the numbered attempt; 0 means the one that closed the episode,

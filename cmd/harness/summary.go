@@ -125,12 +125,12 @@ func (c *rolloutCommand) remarks(s runSummary) {
 		}
 	}
 	if n := failedForGood(s); n > 0 {
-		fmt.Fprintf(c.g.stderr, "try %s again:  harness rollout --db %s --resume %s --retry-failed\n", plural(n, "failed episode"), c.db, s.Run.Name)
+		fmt.Fprintf(c.g.stderr, "try %s again:  harness rollout --db %s --resume %s --retry-failed\n", plural(n, "failed episode"), shellWord(c.db), shellWord(s.Run.Name))
 	}
 	if len(s.Failures) > 0 {
-		fmt.Fprintf(c.g.stderr, "what failed:  harness runs %s --events --db %s\n", s.Run.Name, c.db)
+		fmt.Fprintf(c.g.stderr, "what failed:  harness runs %s --events --db %s\n", shellWord(s.Run.Name), shellWord(c.db))
 	}
-	fmt.Fprintf(c.g.stderr, "look inside:  harness runs %s --db %s;  harness show EPISODE --db %s\n", s.Run.Name, c.db, c.db)
+	fmt.Fprintf(c.g.stderr, "look inside:  harness runs %s --db %s;  harness show EPISODE --db %s\n", shellWord(s.Run.Name), shellWord(c.db), shellWord(c.db))
 }
 
 func failedForGood(s runSummary) int {

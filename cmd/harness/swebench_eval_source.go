@@ -107,7 +107,7 @@ func (s *evalSource) choose(cmd *cobra.Command, b *eval.Batch) error {
 // patches reads what the episodes of a run left. Several episodes of one instance are several models:
 // RUN.s1, RUN.s2, … in the order of the run.
 func (s *evalSource) patches(ctx context.Context, g *globals, db *store.Store) ([]swebench.Prediction, error) {
-	run, err := db.RunByName(ctx, s.runName)
+	run, err := runNamed(ctx, db, s.runName)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (c *voteCommand) main(cmd *cobra.Command) error {
 }
 
 func (c *voteCommand) report(ctx context.Context, db *store.Store) (*voteReport, error) {
-	run, err := db.RunByName(ctx, c.run)
+	run, err := runNamed(ctx, db, c.run)
 	if err != nil {
 		return nil, err
 	}
