@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +197,38 @@ func TestReportIsStableJSON(t *testing.T) {
 	}
 	if diff := cmp.Diff(rep, &back); diff != "" {
 		t.Errorf("the report does not survive JSON: %s", diff)
+	}
+}
+
+// A server that lists a model and generates nothing: the report says that, and claims nothing about the rest.
+func TestProbeOfAServerThatDoesNotGenerate(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/models" {
+			_, _ = w.Write([]byte(`{"data": [{"id": "m"}]}`))
+			return
+		}
+		http.Error(w, "out of memory", http.StatusBadRequest)
+	}))
+	defer srv.Close()
+	c, err := llm.NewOpenAI(srv.URL, llm.Config{MaxTries: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, err := llm.Probe(t.Context(), c, llm.ProbeConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep.OK() || rep.Text {
+		t.Errorf("a server without answers is fine:\n%s", rep)
+	}
+	text := rep.String()
+	for _, want := range []string{"out of memory", "repeat a run by its seeds (not measured, because it does not generate)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "another response") || strings.Contains(text, "latency") {
+		t.Errorf("the report claims what was not measured:\n%s", text)
 	}
 }

@@ -85,6 +85,11 @@ func (r *Report) conclude() {
 		{"pause for weight updates", r.Pause, pick(r.Pause, "has pause and resume", "has no pause endpoint (vLLM: VLLM_SERVER_DEV_MODE=1)")},
 		{"repeat a run by its seeds", r.Seeds, pick(r.Seeds, "the same seed gave the same response", "the same seed gave another response")},
 	}
+	if !r.Text { // then nothing else was measured, and no other reason is known
+		for i := range r.Verdicts[1:] {
+			r.Verdicts[i+1].Why = "not measured, because it does not generate"
+		}
+	}
 }
 
 func pick(ok bool, yes, no string) string {
@@ -156,7 +161,7 @@ func (r *Report) String() string {
 	if d := r.Repeat; d.Tokens > 0 {
 		row("scoring repeated", "median %.2g, max %.2g nats", d.Median, d.Max)
 	}
-	if s := r.Stats; s.Busy > 0 {
+	if s := r.Stats; r.Text && s.Busy > 0 {
 		row("latency", "median %s, slowest %s; %.3g tokens/s one call at a time", s.P50.Round(time.Microsecond), s.Max.Round(time.Microsecond), s.TokensPerSecond())
 	}
 	for _, f := range r.Findings {

@@ -81,8 +81,13 @@ func (c *doctorCommand) examine(cmd *cobra.Command, render renderFunc) error {
 	} else {
 		_, err = c.g.stdout.Write([]byte(report.String()))
 	}
-	if err == nil && !report.OK() {
-		err = errext.WithCode(errors.New("the server contradicts itself: its log-probabilities cannot be trusted"), exitBelow)
+	switch {
+	case err != nil:
+		return err
+	case !report.Text:
+		return errext.WithCode(errext.WithHint(errors.New("the server does not generate"), "the warning above has its answer; read the server's own log, then run harness doctor again"), exitBelow)
+	case !report.OK():
+		return errext.WithCode(errors.New("the server contradicts itself: its log-probabilities cannot be trusted"), exitBelow)
 	}
-	return err
+	return nil
 }
