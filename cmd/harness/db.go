@@ -17,7 +17,7 @@ func newDB(g *globals) *cobra.Command {
 		Short:   "Look after a ledger",
 		GroupID: "prove",
 	}
-	cmd.AddCommand(newDBCheck(g), newDBSeal(g), newDBMigrate(g))
+	cmd.AddCommand(newDBCheck(g), newDBSeal(g), newDBCopy(g), newDBMigrate(g))
 	return cmd
 }
 
