@@ -131,6 +131,7 @@ func record(schema *arrow.Schema, s *scratch, rows []Row) (arrow.RecordBatch, er
 type ArrowWriter struct {
 	schema *arrow.Schema
 	w      *ipc.Writer
+	room   *scratch // nil once it is closed
 }
 
 // NewArrowWriter begins a stream.
@@ -142,15 +143,16 @@ func NewArrowWriter(w io.Writer, h *Header) (*ArrowWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ArrowWriter{schema, ipc.NewWriter(w, ipc.WithSchema(schema))}, nil
+	return &ArrowWriter{schema, ipc.NewWriter(w, ipc.WithSchema(schema)), scratches.Get().(*scratch)}, nil
 }
 
 // Write adds the rows of a group.
 func (a *ArrowWriter) Write(rows []Row) error {
-	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
-	s.reset()
-	rec, err := record(a.schema, s, rows)
+	if a.room == nil {
+		return errors.New("write Arrow stream: it is closed")
+	}
+	a.room.reset(roomFor(rows))
+	rec, err := record(a.schema, a.room, rows)
 	if err != nil {
 		return err
 	}
@@ -158,4 +160,10 @@ func (a *ArrowWriter) Write(rows []Row) error {
 }
 
 // Close ends the stream.
-func (a *ArrowWriter) Close() error { return a.w.Close() }
+func (a *ArrowWriter) Close() error {
+	if a.room != nil {
+		scratches.Put(a.room)
+		a.room = nil
+	}
+	return a.w.Close()
+}

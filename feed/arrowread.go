@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,7 +18,7 @@ import (
 const (
 	maxMetadata = 64 << 20 // bytes of the header, or of a group's layout
 	maxGroup    = 4 << 30  // bytes of a group
-	ahead       = 4 << 20  // bytes of memory that are taken before as many have come
+	ahead       = 1 << 20  // bytes of memory that are taken before as many have come
 )
 
 // ReadArrow reads a stream that ArrowWriter wrote. The rows share the stream's buffers. Memory is taken as
@@ -41,19 +42,23 @@ func ReadArrow(r io.Reader) (h Header, rows []Row, err error) {
 	if err := json.Unmarshal([]byte(md.Values()[at]), &h); err != nil {
 		return h, nil, fmt.Errorf("read Arrow stream: header: %w", err)
 	}
+	var groups [][]Row
 	for rd.Next() {
 		rec := rd.RecordBatch()
 		rec.Retain() // for good: the rows look into it
-		part, err := readRecord(rec)
+		group, err := readRecord(rec)
 		if err != nil {
 			return h, nil, fmt.Errorf("read Arrow stream: %w", err)
 		}
-		rows = append(rows, part...)
+		groups = append(groups, group)
 	}
 	if err := rd.Err(); err != nil && !errors.Is(err, io.EOF) {
 		return h, nil, fmt.Errorf("read Arrow stream: %w", err)
 	}
-	return h, rows, nil
+	if len(groups) == 1 {
+		return h, groups[0], nil
+	}
+	return h, slices.Concat(groups...), nil
 }
 
 // checkSchema compares the fields of a stream with those that it must have.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unsafe"
 
 	"github.com/hindsightrl/harness"
 )
@@ -203,14 +204,12 @@ func NewRow(st *harness.FeedStep, p *Pass) (Row, error) {
 	return r, r.check(tokens)
 }
 
+// maskOf views flags as what they are in memory: a byte each, 0 or 1.
 func maskOf(flags []bool) Mask {
-	out := make(Mask, len(flags))
-	for i, f := range flags {
-		if f {
-			out[i] = 1
-		}
+	if len(flags) == 0 {
+		return Mask{}
 	}
-	return out
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(flags))), len(flags))
 }
 
 // check reports a column that belongs to other tokens, with both lengths.

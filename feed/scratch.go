@@ -12,18 +12,28 @@ import (
 type scratch struct {
 	mem  []byte
 	used int
-	want int // of the present group, with alignment
 }
 
 // align is Arrow's recommended alignment of buffers in memory.
 const align = 64
 
-// reset gives all memory back, and makes room for as much as the last group wanted.
-func (s *scratch) reset() {
-	if s.want > len(s.mem) {
-		s.mem = make([]byte, s.want+s.want/8)
+// reset gives all memory back, and makes room for n bytes.
+func (s *scratch) reset(n int) {
+	if n > len(s.mem) {
+		s.mem = make([]byte, n)
 	}
-	s.used, s.want = 0, 0
+	s.used = 0
+}
+
+// roomFor is what the columns of a group take at most.
+func roomFor(rows []Row) int {
+	const perRow = 512 // numbers, offsets and bits of all columns
+	n := len(rows)*perRow + 4*len(columns)*align
+	for i := range rows {
+		r := &rows[i]
+		n += len(r.PromptIDs)*bytesPerPrompt/2 + r.Tokens()*bytesPerToken/2 + len(r.Task) + len(r.Stop) + len(r.Finish)
+	}
+	return n
 }
 
 // room returns n values, not cleared.
@@ -33,7 +43,6 @@ func room[T fixed](s *scratch, n int) []T {
 	if s == nil || size == 0 {
 		return make([]T, n)
 	}
-	s.want += (size + align - 1) &^ (align - 1)
 	if s.used+size > len(s.mem) {
 		return make([]T, n)
 	}
