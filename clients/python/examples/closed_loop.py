@@ -5,8 +5,8 @@ the same, but the updates get shuffled advantages; what only the signal can do m
 
 Prints a JSON line per update. ``valid`` (responses) and ``won`` (episodes) are shares of what the update learned from;
 ``rewarded`` and ``punished`` are mean log-probabilities (nats) of the action tokens of one fixed batch, played by
-the first policy and never trained on, in rows with positive and with negative advantages. All randomness comes
-from ``--seed``.
+the first policy and never trained on, in rows with positive and with negative advantages. The start and the
+fixed batch are made once per folder; all else that is random comes from ``--seed``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import torch
 import trainer as t
 import warmup
-from harness import Harness, server
+from harness import Harness, rows_of, server
 from hindsight_client import Feed, PolicyServer, Row
 
 HERE = Path(__file__).resolve().parent
@@ -36,7 +36,7 @@ class Loop:
     split: str = "train"
     tasks: int = 8
     group: int = 8
-    held_out: int = 16  # episodes per game in the fixed batch
+    held_out: int = 64  # episodes per game in the fixed batch
     max_steps: int = 8
     max_tokens: int = 56
     updates: int = 10
@@ -72,11 +72,31 @@ def start(loop: Loop, gguf: Path, work: Path) -> Path:
     return out
 
 
+def held_out(loop: Loop, first: Path, work: Path) -> list[Row]:
+    """The fixed batch, played by the first policy. Made once per folder."""
+    out = work / "held-out.jsonl"
+    h = Harness(loop.command, work / "held-out.db")
+    if not out.exists():
+        with server(loop.command, "model", "serve", "--gguf", str(first), "--deterministic") as address:
+            loop.sample(h, "held-out", 1_000_000, loop.held_out, f"http://{address}")
+        credit(h, "held-out", first, "")
+        out.write_text(h.export("held-out"))
+    return rows_of(out.read_text())
+
+
+def judged(rows: Sequence[Row]) -> list[Row]:
+    """The rows to measure: all that are rewarded, and as many that are punished, evenly spread. A response that spells
+    no text has no known action and is left out."""
+    known = [r for r in rows if r.action_mask is not None and r.base_advantage]
+    up = [r for r in known if float(r.base_advantage or 0) > 0]
+    down = [r for r in known if float(r.base_advantage or 0) < 0]
+    return up + down[:: max(1, len(down) // max(1, len(up)))]
+
+
 def measure(model: t.Trainer, rows: Sequence[Row]) -> dict[str, float]:
-    """Mean log-probabilities of the fixed batch's tokens under the present weights."""
+    """Mean log-probabilities of the action tokens of judged rows under the present weights."""
     tokens: dict[str, list[torch.Tensor]] = {"rewarded": [], "punished": []}
-    judged = [r for r in rows if r.base_advantage and r.action_mask is not None]  # a response that spells no text has no known action
-    for r, live in zip(judged, model.logprobs(judged)):
+    for r, live in zip(rows, model.logprobs(rows)):
         tokens["rewarded" if float(r.need("base_advantage")) > 0 else "punished"].append(live[torch.tensor(r.action_mask).bool()])
     return {name: float(torch.cat(parts).mean()) if parts else float("nan") for name, parts in tokens.items()}
 
@@ -91,16 +111,15 @@ def run(loop: Loop, gguf: Path, work: Path) -> Iterator[dict[str, Any]]:
     """The loop; yields what each update did. Update 0 is the start."""
     torch.set_num_threads(1)  # sums in one order: equal seeds give equal numbers
     first = start(loop, gguf, work)
+    played = held_out(loop, first, work)
+    fixed = judged(played)
     arm = work / f"{'control' if loop.control else 'signal'}-{loop.seed}"
     arm.mkdir()
     h = Harness(loop.command, arm / "ledger.db")
     learner = t.Trainer(first, t.Settings(lr=loop.lr, serl=bool(loop.serl), shuffle=loop.control, seed=loop.seed))
     with server(loop.command, "model", "serve", "--gguf", str(first), "--deterministic") as address:
         policy = PolicyServer(f"http://{address}")
-        loop.sample(h, "held-out", 1_000_000 + loop.seed, loop.held_out, policy.url)
-        credit(h, "held-out", first, "")
-        fixed = h.rows("held-out")
-        yield {"version": 0, **outcome(fixed), **measure(learner, fixed)}
+        yield {"version": 0, **outcome(played), **measure(learner, fixed)}
         for n in range(1, loop.updates + 1):
             name = f"update-{n}"
             loop.sample(h, name, 1000 * loop.seed + n, loop.group, policy.url)

@@ -27,15 +27,23 @@ class Harness:
             raise RuntimeError(f"harness {' '.join(args)}: {done.stderr.strip()}")
         return done.stdout
 
+    def export(self, run: str) -> str:
+        """The rows of a run with its newest credit, a JSON object per line."""
+        return self.call("export", "--run", run, "--format", "jsonl", "--out", "-")
+
     def rows(self, run: str) -> list[Row]:
         """The rows of a run with its newest credit."""
-        text = self.call("export", "--run", run, "--format", "jsonl", "--out", "-")
-        return [row_of(json.loads(line)) for line in text.splitlines()]
+        return rows_of(self.export(run))
 
     def episode(self, number: int) -> dict[str, Any]:
         """Everything that is recorded of an episode."""
         value: dict[str, Any] = json.loads(self.call("show", str(number), "--json"))
         return value
+
+
+def rows_of(text: str) -> list[Row]:
+    """The rows of exported JSON lines."""
+    return [row_of(json.loads(line)) for line in text.splitlines()]
 
 
 @contextmanager
