@@ -67,6 +67,14 @@ type Advisor interface {
 	Advise(ctx context.Context) (string, error)
 }
 
+// Preparer is a Suite whose episodes take long to begin.
+type Preparer interface {
+	Suite
+	// Prepare is told that an episode of a task is about to begin, and returns at once. It decides nothing:
+	// the episode begins the same way without it, only later.
+	Prepare(task Task)
+}
+
 // Suite holds an environment's shared, read-only assets: it lists tasks and opens live episodes.
 // Its methods are safe for concurrent use.
 type Suite interface {

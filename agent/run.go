@@ -56,7 +56,10 @@ func Run(soft, hard context.Context, refs []harness.EpisodeRef, cfg Config) (Sta
 	}
 	g, ctx := errgroup.WithContext(hard)
 	g.SetLimit(cfg.Workers)
-	for _, ref := range refs {
+	for i, ref := range refs {
+		if i >= cfg.Workers { // the others begin at once
+			cfg.prepare(ref.Task)
+		}
 		g.Go(func() error { // blocks while all workers are busy
 			return newEpisode(ref, cfg, c).run(soft, ctx)
 		})
@@ -66,6 +69,13 @@ func Run(soft, hard context.Context, refs []harness.EpisodeRef, cfg Config) (Sta
 		err = errext.WithHint(ErrStopped, "resume the run to finish the rest")
 	}
 	return c.stats, err
+}
+
+// prepare tells a suite that wants to know of the task that comes next.
+func (c Config) prepare(task harness.Task) {
+	if p, ok := c.Suites[task.Env].(harness.Preparer); ok {
+		p.Prepare(task)
+	}
 }
 
 // RunEpisode runs one episode to its end and returns its outcome, or the *harness.Failure that ended

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -299,5 +300,38 @@ func TestSleep(t *testing.T) {
 	cancel()
 	if err := sleep(ctx, 1<<60); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// asked is a corridor that wants to know what comes next.
+type asked struct {
+	corridor
+	mu    sync.Mutex
+	tasks []string
+}
+
+func (a *asked) Prepare(task harness.Task) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tasks = append(a.tasks, task.ID)
+}
+
+// TestSuitesAreToldWhatComesNext: of every episode that has to wait for a worker, in order, once.
+func TestSuitesAreToldWhatComesNext(t *testing.T) {
+	t.Parallel()
+	env := &asked{}
+	cfg, _ := quick(t, &env.corridor, mustExpert(t, 0))
+	cfg.Suites = map[string]harness.Suite{"corridor": env}
+	cfg.Workers = 2
+	refs := panelRefs(3, 2)
+	if _, err := Run(t.Context(), t.Context(), refs, cfg); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, r := range refs[2:] {
+		want = append(want, r.Task.ID)
+	}
+	if diff := cmp.Diff(want, env.tasks); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -96,6 +96,8 @@ type repairSuite struct {
 	close []func() error
 }
 
+var _ harness.Preparer = (*repairSuite)(nil)
+
 // Close implements io.Closer.
 func (s *repairSuite) Close() error {
 	var errs []error
@@ -146,6 +148,7 @@ func (f *repairFlags) open(ctx context.Context, data string) (harness.Suite, err
 	if s.Suite, err = swebench.New(engine, rows, cfg); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.close = append(s.close, s.Suite.Close)
 	return s, nil
 }
 

@@ -2,8 +2,10 @@ package swebench_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/swebench"
@@ -121,4 +123,83 @@ type fakeJudge struct {
 func (j *fakeJudge) Judge(_ context.Context, in *swebench.Instance, patch string) (swebench.Judgement, error) {
 	j.in, j.patch = in, patch
 	return j.verdict, j.err
+}
+
+// TestPreparedContainerIsFresh: containers that are prepared ahead hide the future and know nothing of
+// earlier episodes, one that died while it waited is replaced, and none is left at the end.
+func TestPreparedContainerIsFresh(t *testing.T) {
+	t.Parallel()
+	engine, data := embtest.Open(t)
+	s, err := swebench.New(engine, data, swebench.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := swebench.TaskOf(data.Instances[0])
+	const look = "git log --all --oneline; git status --short; ls -a / /tmp; cat /etc/passwd"
+	var first string
+	for episode := range 3 {
+		s.Prepare(task)
+		env, err := s.NewEnv(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := env.Reset(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		s.Prepare(task) // the next one comes while this one works
+		seen := step(t, env, look).Observation.Text
+		if episode == 0 {
+			if first = seen; !strings.Contains(seen, "root:") {
+				t.Errorf("it sees %s", seen)
+			}
+		} else if seen != first {
+			t.Errorf("episode %d sees\n%s\nthe first one saw\n%s", episode, seen, first)
+		}
+		step(t, env, "echo left > /tmp/left; echo left > left.txt; git add -A; git -c user.name=x -c user.email=x@x commit -qm left; echo x >> /etc/passwd")
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkReset is the start of an episode, and the start of one that was prepared while another worked.
+func BenchmarkReset(b *testing.B) {
+	engine, data := embtest.Open(b)
+	s, err := swebench.New(engine, data, swebench.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	task := swebench.TaskOf(data.Instances[0])
+	env, err := s.NewEnv(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	times := map[bool][]time.Duration{}
+	for b.Loop() {
+		for _, ahead := range []bool{false, true} { // in turn, so that what else the machine does falls on both alike
+			if ahead {
+				s.Prepare(task)
+				s.Settle()
+			}
+			began := time.Now()
+			if _, err := env.Reset(b.Context(), task); err != nil {
+				b.Fatal(err)
+			}
+			times[ahead] = append(times[ahead], time.Since(began))
+			if err := env.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for ahead, name := range map[bool]string{false: "ms-cold", true: "ms-prepared"} {
+		all := times[ahead]
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, name)
+	}
+	if err := s.Close(); err != nil {
+		b.Error(err)
+	}
 }

@@ -31,7 +31,7 @@ var (
 var errNoEpisode = errors.New("no episode is under way: call Reset first")
 
 // Reset starts a fresh container of the instance's image and removes what the repository knows of its
-// future. The first observation says where things are; the task is the issue.
+// future, unless the suite has prepared one. The first observation says where things are; the task is the issue.
 func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation, error) {
 	if err := ctx.Err(); err != nil {
 		return harness.Observation{}, err
@@ -49,22 +49,14 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 	if err := e.Close(); err != nil {
 		return harness.Observation{}, err
 	}
-	names, err := Images(in, e.suite.cfg.Images)
-	if err != nil {
-		return harness.Observation{}, harness.FailFinal(harness.FailEnv, "reset", err)
+	b, start, err := e.suite.ready.take(ctx, in)
+	if err == nil && b == nil {
+		b, start, err = e.suite.open(ctx, in)
 	}
-	image, err := e.suite.boxes.Find(ctx, names)
-	if err != nil {
-		return harness.Observation{}, imageFailure(in, names, err)
-	}
-	b, err := e.suite.boxes.start(ctx, e.suite.cfg.spec(in, image))
 	if err != nil {
 		return harness.Observation{}, err
 	}
-	e.in, e.box, e.over, e.plan, e.taken, e.undo = in, b, nil, nil, nil, map[string][]string{}
-	if e.start, err = prepare(ctx, b, in, e.suite.cfg); err != nil {
-		return harness.Observation{}, errors.Join(err, e.Close())
-	}
+	e.in, e.box, e.start, e.over, e.plan, e.taken, e.undo = in, b, start, nil, nil, nil, map[string][]string{}
 	return e.observe(fmt.Sprintf("The repository %s is in %s, at the commit that the issue was reported for.", in.Repo, WorkDir)), nil
 }
 

@@ -48,9 +48,10 @@ type Suite struct {
 	cfg   Config
 	data  *Dataset
 	boxes boxes
+	ready ready
 }
 
-var _ harness.Suite = (*Suite)(nil)
+var _ harness.Preparer = (*Suite)(nil)
 
 // errNoEngine is returned for episodes of a suite that only lists tasks.
 var errNoEngine = errors.New("the suite was opened without a container engine, to list tasks")

@@ -110,6 +110,9 @@ func (c *Container) Remove(ctx context.Context) error {
 	}
 }
 
+// Alive returns an environment failure where the container does not run any more.
+func (c *Container) Alive(ctx context.Context) error { return c.alive(ctx) }
+
 // alive returns an environment failure where the container does not run any more.
 func (c *Container) alive(ctx context.Context) error {
 	call, cancel := c.engine.cleanup(ctx)
