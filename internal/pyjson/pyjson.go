@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -82,34 +83,33 @@ func (w *writer) newline(depth int) {
 }
 
 // Quote is json.dumps of a string. Bytes that are no UTF-8 become U+FFFD.
-func Quote(s string) string {
-	var b strings.Builder
-	b.Grow(len(s) + 2)
-	b.WriteByte('"')
+func Quote(s string) string { return string(AppendQuote(make([]byte, 0, len(s)+2), s)) }
+
+// AppendQuote appends what Quote returns.
+func AppendQuote(b []byte, s string) []byte {
+	b = append(b, '"')
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
+			b = append(b, '\\', byte(r))
 		case r == '\n':
-			b.WriteString(`\n`)
+			b = append(b, `\n`...)
 		case r == '\r':
-			b.WriteString(`\r`)
+			b = append(b, `\r`...)
 		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\b':
-			b.WriteString(`\b`)
+			b = append(b, `\t`...)
 		case r == '\f':
-			b.WriteString(`\f`)
-		case r < ' ' || r >= utf8.RuneSelf && r <= 0xFFFF:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		case r > 0xFFFF:
-			r -= 0x10000
-			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xD800+r>>10, 0xDC00+r&0x3FF)
+			b = append(b, `\f`...)
+		case r == '\b':
+			b = append(b, `\b`...)
+		case r >= ' ' && r < utf8.RuneSelf: // also DEL, which Python leaves as it is
+			b = append(b, byte(r))
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			b = fmt.Appendf(b, `\u%04x\u%04x`, hi, lo)
 		default:
-			b.WriteRune(r)
+			b = fmt.Appendf(b, `\u%04x`, r)
 		}
 	}
-	b.WriteByte('"')
-	return b.String()
+	return append(b, '"')
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"unicode/utf16"
+
+	"github.com/hindsightrl/harness/internal/pyjson"
 )
 
 // JSON is json.dumps(v): separators ", " and ": ", everything outside ASCII escaped.
@@ -39,7 +40,7 @@ func AppendJSON(b []byte, v any, sorted bool) []byte {
 	case float64:
 		return AppendFloat(b, v)
 	case string:
-		return appendJSONString(b, v)
+		return pyjson.AppendQuote(b, v)
 	case []any:
 		return appendJSONList(b, v, sorted)
 	case Tuple:
@@ -50,7 +51,7 @@ func AppendJSON(b []byte, v any, sorted bool) []byte {
 			if i > 0 {
 				b = append(b, ", "...)
 			}
-			b = append(appendJSONString(b, it.Key), ": "...)
+			b = append(pyjson.AppendQuote(b, it.Key), ": "...)
 			b = AppendJSON(b, it.Value, sorted)
 		}
 		return append(b, '}')
@@ -76,32 +77,4 @@ func inOrder(d Dict, sorted bool) Dict {
 	d = slices.Clone(d)
 	slices.SortStableFunc(d, func(x, y Item) int { return cmp.Compare(x.Key, y.Key) })
 	return d
-}
-
-func appendJSONString(b []byte, s string) []byte {
-	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
-			b = append(b, `\n`...)
-		case r == '\r':
-			b = append(b, `\r`...)
-		case r == '\t':
-			b = append(b, `\t`...)
-		case r == '\f':
-			b = append(b, `\f`...)
-		case r == '\b':
-			b = append(b, `\b`...)
-		case r >= ' ' && r < 0x80: // also DEL, which Python leaves as it is
-			b = append(b, byte(r))
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			b = fmt.Appendf(b, `\u%04x\u%04x`, hi, lo)
-		default:
-			b = fmt.Appendf(b, `\u%04x`, r)
-		}
-	}
-	return append(b, '"')
 }
