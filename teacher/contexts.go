@@ -3,6 +3,7 @@ package teacher
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/hindsightrl/harness"
 )
@@ -38,7 +39,7 @@ type Context struct {
 
 // section is one titled part of a context.
 type section struct {
-	frame   frame
+	frame   *frame
 	content string
 }
 
@@ -51,7 +52,7 @@ type plan struct {
 }
 
 // add appends a section unless its content is space alone.
-func (p *plan) add(title frame, content string, left LeftOut) bool {
+func (p *plan) add(title *frame, content string, left LeftOut) bool {
 	content = strip(content)
 	if content == "" {
 		return false
@@ -79,7 +80,7 @@ func Build(rows []Row, cfg Config, t *Templates) (*Batch, error) {
 	b := &Batch{x: newIndex(rows, cfg, newWording(t)), plans: make([]plan, len(rows))}
 	b.mode = b.x.mode
 	for i := range b.plans {
-		b.plans[i] = b.plan(i, cut{})
+		b.plan(&b.plans[i], i, cut{})
 	}
 	return b, nil
 }
@@ -93,44 +94,46 @@ func (b *Batch) Available(i int) bool { return b.plans[i].n > 0 }
 // Context writes out the context of row i, whole.
 func (b *Batch) Context(i int) Context { return b.write(i, &b.plans[i]) }
 
-func (b *Batch) plan(i int, c cut) plan {
+// plan fills p, which must be empty.
+func (b *Batch) plan(p *plan, i int, c cut) {
 	r := &b.x.records[i]
 	switch {
 	case b.mode.judge:
-		return b.planJudged(r, c)
+		b.planJudged(p, r, c)
 	case b.mode.anchor && b.mode.privileged:
-		return b.planLines(r, "privileged", func(r *record) string { return r.privileged }, c)
+		b.planLines(p, r, "privileged", func(r *record) string { return r.privileged }, c)
 	case b.mode.anchor && b.mode.feedback && !b.mode.success:
-		return b.planLines(r, "immediate_feedback", func(r *record) string { return r.feedback }, c)
+		b.planLines(p, r, "immediate_feedback", func(r *record) string { return r.feedback }, c)
 	case b.mode.anchor:
-		return b.planCandidates(r, c)
+		b.planCandidates(p, r, c)
+	default:
+		if !b.planStep(p, r, c) {
+			*p = plan{}
+		}
 	}
-	return b.planStep(r, c)
 }
 
-func (b *Batch) planJudged(r *record, c cut) (p plan) {
+func (b *Batch) planJudged(p *plan, r *record, c cut) {
 	text := r.row.Judged
 	if b.mode.onSuccess {
 		text = r.row.JudgedOnSuccess
 	}
-	p.used.Judge = b.addText(&p, "trajectory_judge", strip(text), c)
+	p.used.Judge = b.addText(p, b.x.words.sections["trajectory_judge"], strip(text), c)
 	p.used.Success = p.used.Judge && b.mode.onSuccess && r.row.JudgeHadSuccess
-	return p
 }
 
-func (b *Batch) planLines(r *record, source string, of func(*record) string, c cut) (p plan) {
+func (b *Batch) planLines(p *plan, r *record, source string, of func(*record) string, c cut) {
 	text, left := b.x.anchorLines(r, of, c)
 	if p.add(b.x.words.sections[source], text, left) {
 		p.used.Anchor = true
 		p.used.Feedback = !b.mode.privileged
 		p.used.Privileged = b.mode.privileged
 	}
-	return p
 }
 
 // planCandidates shows what was tried from the anchor observation, and then the successful trajectory
 // where the mode names one and there is one.
-func (b *Batch) planCandidates(r *record, c cut) (p plan) {
+func (b *Batch) planCandidates(p *plan, r *record, c cut) {
 	s := b.mode
 	var success *trajectory
 	if s.success {
@@ -145,50 +148,48 @@ func (b *Batch) planCandidates(r *record, c cut) (p plan) {
 	}
 	if success != nil {
 		text, left := b.x.demonstration(success, c)
-		p.used.Success = p.add(b.x.words.sections["successful_trajectory"], text, left)
+		p.used.Success = p.add(b.x.words.success, text, left)
 	}
-	return p
 }
 
-// planStep shows the sources of the row itself: all that the mode names, or nothing.
-func (b *Batch) planStep(r *record, c cut) (p plan) {
-	s, complete := b.mode, true
+// planStep shows the sources of the row itself: all that the mode names. It reports whether they are all
+// there; otherwise p is of no use.
+func (b *Batch) planStep(p *plan, r *record, c cut) (complete bool) {
+	s, words := &b.mode, b.x.words
+	complete = true
 	if s.success {
 		if success := b.x.successFor(r); success != nil {
 			text, left := b.x.demonstration(success, c)
-			p.used.Success = p.add(b.x.words.sections["successful_trajectory"], text, left)
+			p.used.Success = p.add(words.success, text, left)
 		}
 		if s.either && p.used.Success {
-			return p
+			return true
 		}
 		complete = p.used.Success || s.either
 	}
 	if s.future && complete {
 		text, left := b.x.future(r, c)
-		p.used.Future = p.add(b.x.words.sections["future_trajectory"], text, left)
+		p.used.Future = p.add(words.future, text, left)
 		complete = p.used.Future
 	}
 	if s.feedback && complete {
-		p.used.Feedback = b.addText(&p, "immediate_feedback", r.feedback, c)
+		p.used.Feedback = b.addText(p, words.feedback, r.feedback, c)
 		complete = p.used.Feedback
 	}
 	if s.next && complete {
-		p.used.Next = b.addText(&p, "next_observation", r.next, c)
+		p.used.Next = b.addText(p, words.next, r.next, c)
 		complete = p.used.Next
 	}
 	if s.privileged && complete {
-		p.used.Privileged = b.addText(&p, "privileged", r.privileged, c)
+		p.used.Privileged = b.addText(p, words.sections["privileged"], r.privileged, c)
 		complete = p.used.Privileged
 	}
-	if !complete {
-		return plan{}
-	}
-	return p
+	return complete
 }
 
-func (b *Batch) addText(p *plan, title, text string, c cut) bool {
+func (b *Batch) addText(p *plan, title *frame, text string, c cut) bool {
 	text, n := b.x.words.cutMiddle(text, c.chars)
-	return p.add(b.x.words.sections[title], text, LeftOut{Characters: n})
+	return p.add(title, text, LeftOut{Characters: n})
 }
 
 // write puts a plan behind the row's prompt. The messages before the last stay as they were.
@@ -218,8 +219,9 @@ func (b *Batch) text(r *record, p *plan) string {
 	for _, part := range w.context {
 		size += len(part.literal) + [...]int{0, len(r.prompt), sections}[part.slot+1]
 	}
-	var out strings.Builder
-	out.Grow(size)
+	out := room(size)
+	defer rooms.Put(out)
+	start := out.Len()
 	for _, part := range w.context {
 		out.WriteString(part.literal)
 		switch part.slot {
@@ -230,9 +232,26 @@ func (b *Batch) text(r *record, p *plan) string {
 				if i > 0 {
 					out.WriteString(w.separator)
 				}
-				p.sections[i].frame.write(&out, p.sections[i].content)
+				p.sections[i].frame.write(out, p.sections[i].content)
 			}
 		}
 	}
-	return out.String()
+	return out.String()[start:]
+}
+
+// rooms hold blocks of memory that texts are written into one after another: ten texts in one block cost
+// less than each in its own. A block is freed when all its texts are.
+var rooms = sync.Pool{New: func() any { return new(strings.Builder) }}
+
+// roomSize is the size of such a block, in bytes.
+const roomSize = 32 << 10
+
+// room takes a block with room for a text of a size. What is written goes behind what is there.
+func room(size int) *strings.Builder {
+	out := rooms.Get().(*strings.Builder)
+	if out.Cap()-out.Len() < size {
+		out = new(strings.Builder)
+		out.Grow(max(size, roomSize))
+	}
+	return out
 }

@@ -131,7 +131,8 @@ func (f *fitting) search() (int, error) {
 }
 
 func (f *fitting) write(level int) Context {
-	p := f.b.plan(f.row, f.ladder.at(level))
+	var p plan
+	f.b.plan(&p, f.row, f.ladder.at(level))
 	return f.b.write(f.row, &p)
 }
 

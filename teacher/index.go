@@ -16,7 +16,8 @@ type record struct {
 	prompt, feedback, next, privileged string // without the space around them
 	ret                                float64
 	success                            bool
-	response, action                   *string // see responseOf and actionOf; nil until asked for
+	response, action                   string // see responseOf and actionOf
+	hasResponse, hasAction             bool   // they were asked for
 
 	trajectory *trajectory
 	later      int // index in trajectory.rows of the first row of a later step
@@ -28,7 +29,10 @@ type trajectory struct {
 	id      string
 	first   int // least batch index
 	rows    []*record
-	success bool // any row is one
+	success bool        // any row is one
+	group   string      // task group of the first row
+	shows   *trajectory // what successFor gives rows of that group
+	asked   bool        // shows is known
 
 	joined string  // every row's text in the configured format, with separators
 	starts []int   // where each begins in joined; nil until asked for
@@ -68,8 +72,8 @@ func newIndex(rows []Row, cfg Config, words *wording) *index {
 	}
 	for _, t := range order { // in order of first appearance
 		t.sort()
-		group := t.rows[0].row.Group
-		x.groups[group] = append(x.groups[group], t)
+		t.group = t.rows[0].row.Group
+		x.groups[t.group] = append(x.groups[t.group], t)
 	}
 	if x.mode.anchor {
 		x.groupAnchors()
@@ -101,27 +105,22 @@ func (x *index) fill(r *record, row *Row, i int) {
 
 // responseOf is a row's response as contexts show it.
 func (x *index) responseOf(r *record) string {
-	if r.response == nil {
+	if !r.hasResponse {
 		response := r.row.Response
 		if x.cfg.StripThinking {
 			response = stripThinking(response)
 		}
-		response = strip(response)
-		r.response = &response
+		r.response, r.hasResponse = strip(response), true
 	}
-	return *r.response
+	return r.response
 }
 
 // actionOf is the action that a row stands for among the candidates of its anchor group.
 func (x *index) actionOf(r *record) string {
-	if r.action == nil {
-		action := candidateAction(x.responseOf(r))
-		if action == "" {
-			action = x.words.emptyAction
-		}
-		r.action = &action
+	if !r.hasAction {
+		r.action, r.hasAction = cmp.Or(candidateAction(x.responseOf(r)), x.words.emptyAction), true
 	}
-	return *r.action
+	return r.action
 }
 
 func (t *trajectory) sort() {
@@ -142,12 +141,21 @@ func (t *trajectory) sort() {
 // successFor is the successful trajectory that a row's teacher sees: the first of the task group, in
 // order of first appearance; nil where there is none.
 func (x *index) successFor(r *record) *trajectory {
+	own := r.trajectory
+	if own.asked && own.group == r.row.Group {
+		return own.shows
+	}
+	var found *trajectory
 	for _, t := range x.groups[r.row.Group] {
-		if t.success && (!x.cfg.ExcludeOwn || t != r.trajectory) {
-			return t
+		if t.success && (!x.cfg.ExcludeOwn || t != own) {
+			found = t
+			break
 		}
 	}
-	return nil
+	if own.group == r.row.Group {
+		own.shows, own.asked = found, true
+	}
+	return found
 }
 
 // anchorGroup is the rows of a task group that share an anchor observation, by (step, batch order).

@@ -47,9 +47,14 @@ func stripThinking(s string) string {
 		if end < 0 {
 			break
 		}
-		b.WriteString(s[:start])
+		if start > 0 { // mostly the thought comes first, and what is left is no copy
+			b.WriteString(s[:start])
+		}
 		s = strings.TrimLeftFunc(s[start+end+len(closeThink):], pystr.IsSpace)
 		start = strings.Index(s, openThink)
+	}
+	if b.Len() == 0 {
+		return s
 	}
 	b.WriteString(s)
 	return b.String()

@@ -35,6 +35,17 @@ func (x *index) writePiece(b *strings.Builder, r *record, chars int) int {
 	return n
 }
 
+// maxNumber is room for a step's number.
+const maxNumber = 8
+
+// pieceSize is how long a step's whole text is, its number apart.
+func (x *index) pieceSize(r *record) int {
+	if x.cfg.Format == FormatObservationAction {
+		return x.words.step[1].size("", r.prompt, x.responseOf(r))
+	}
+	return x.words.step[0].size("", "", x.responseOf(r))
+}
+
 // render writes all steps of a trajectory, once.
 func (x *index) render(t *trajectory) {
 	if t.starts != nil {
@@ -42,6 +53,11 @@ func (x *index) render(t *trajectory) {
 	}
 	t.starts, t.ends = make([]int, len(t.rows)), make([]int, len(t.rows))
 	var b strings.Builder
+	size := len(t.rows) * (len(x.words.stepSeparator) + maxNumber)
+	for _, r := range t.rows {
+		size += x.pieceSize(r)
+	}
+	b.Grow(size)
 	for i, r := range t.rows {
 		if i > 0 {
 			b.WriteString(x.words.stepSeparator)

@@ -13,9 +13,13 @@ type wording struct {
 	separator, stepSeparator, candidateSeparator string
 	emptyAction, noFuture                        string
 
-	context  frame            // slots: prompt, sections
-	sections map[string]frame // by title key without "title_"; slot: content
-	step     [2]frame         // responses only; observation and action. Slots: step, observation, response
+	context  frame             // slots: prompt, sections
+	sections map[string]*frame // by title key without "title_"; slot: content
+	success  *frame            // of sections, those that are asked for each row
+	future   *frame
+	feedback *frame
+	next     *frame
+	step     [2]frame // responses only; observation and action. Slots: step, observation, response
 }
 
 func newWording(t *Templates) *wording {
@@ -23,12 +27,15 @@ func newWording(t *Templates) *wording {
 	w.separator, w.stepSeparator, w.candidateSeparator = w.plain("section_separator"), w.plain("trajectory_step_separator"), w.plain("candidate_separator")
 	w.emptyAction, w.noFuture = w.plain("empty_action"), w.plain("candidate_no_future")
 	w.context = w.frameOf("context", nil, "prompt", "privileged_context")
-	w.sections = make(map[string]frame)
+	w.sections = make(map[string]*frame)
 	for key := range placeholders {
 		if name, ok := strings.CutPrefix(key, "title_"); ok {
-			w.sections[name] = w.frameOf("section", map[string]string{"title": w.plain(key)}, "content")
+			f := w.frameOf("section", map[string]string{"title": w.plain(key)}, "content")
+			w.sections[name] = &f
 		}
 	}
+	w.success, w.future = w.sections["successful_trajectory"], w.sections["future_trajectory"]
+	w.feedback, w.next = w.sections["immediate_feedback"], w.sections["next_observation"]
 	w.step = [2]frame{
 		w.frameOf("trajectory_step_response", nil, "step", "observation", "response"),
 		w.frameOf("trajectory_step_observation_action", nil, "step", "observation", "action"),
