@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/hindsightrl/harness/envs/webshop/internal/packed"
@@ -26,26 +27,20 @@ type packer struct {
 	known   map[*byte]uint32 // numbers of shared texts by where they lie; nil for the empty one
 }
 
-// Pack writes a catalog whose long texts are read from its file.
+// Pack writes a catalog whose long texts are read from its file. It holds a chunk at a time.
 func (c *Catalog) Pack(w *packed.Writer) {
+	packed.Write(w, []uint64{c.Digest, uint64(len(c.Products))})
 	p := &packer{known: map[*byte]uint32{}}
-	offsets, lengths := make([]int64, len(c.Products)), make([]int32, len(c.Products))
-	var starts []uint64 // of each chunk: its first number and its first byte of own text
-	for i := range c.Products {
-		if i%packChunk == 0 {
-			starts = append(starts, uint64(len(p.numbers)), uint64(len(p.own)))
+	for chunk := range slices.Chunk(c.Products, packChunk) {
+		p.numbers, p.own = p.numbers[:0], p.own[:0]
+		for i := range chunk {
+			p.product(&chunk[i])
 		}
-		p.product(&c.Products[i])
-		offsets[i], lengths[i] = c.Products[i].offset, c.Products[i].length
+		packed.Write(w, p.numbers)
+		packed.Write(w, p.own)
 	}
-	packed.Write(w, []uint64{c.Digest})
 	packed.Write(w, p.lengths)
 	packed.Write(w, p.table)
-	packed.Write(w, offsets)
-	packed.Write(w, lengths)
-	packed.Write(w, append(starts, uint64(len(p.numbers)), uint64(len(p.own))))
-	packed.Write(w, p.numbers)
-	packed.Write(w, p.own)
 }
 
 func (p *packer) add(n ...uint32) { p.numbers = append(p.numbers, n...) }
@@ -93,6 +88,7 @@ func (p *packer) instruction(in *Instruction) {
 
 // product writes what unpacker.product reads.
 func (p *packer) product(q *Product) {
+	p.add(uint32(q.offset), uint32(q.offset>>32), uint32(q.length))
 	p.text(q.ASIN)
 	p.text(q.Title)
 	p.text(q.MainImage)

@@ -19,29 +19,31 @@ import (
 type Packed struct {
 	Digest uint64 // of the data files that it was loaded from
 
-	texts   []string // shared
-	offsets []int64
-	lengths []int32
-	starts  []uint64
-	numbers []uint32
-	own     string
+	products int
+	texts    []string   // shared
+	numbers  [][]uint32 // of each chunk
+	own      []string
 }
 
 // ReadPacked reads the columns. Their sizes are checked here, their values by the checksum when the
 // reader is closed.
 func ReadPacked(r *packed.Reader) (*Packed, error) {
-	digest := packed.Read[uint64](r)
-	lengths, table := packed.Read[uint32](r), text(packed.Read[byte](r))
-	p := &Packed{offsets: packed.Read[int64](r), lengths: packed.Read[int32](r), starts: packed.Read[uint64](r), numbers: packed.Read[uint32](r)}
-	p.own = text(packed.Read[byte](r))
+	head := packed.Read[uint64](r)
+	if r.Err() == nil && (len(head) != 2 || head[1] == 0 || head[1] > math.MaxInt32) {
+		return nil, fmt.Errorf("%w: the catalog does not begin as it should", packed.ErrDamaged)
+	}
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
-	n := len(p.offsets)
-	if len(digest) != 1 || n == 0 || len(p.lengths) != n || len(p.starts) != 2*((n+packChunk-1)/packChunk+1) {
-		return nil, fmt.Errorf("%w: the columns of the catalog do not fit together", packed.ErrDamaged)
+	p := &Packed{Digest: head[0], products: int(head[1])}
+	for at := 0; at < p.products && r.Err() == nil; at += packChunk {
+		p.numbers = append(p.numbers, packed.Read[uint32](r))
+		p.own = append(p.own, text(packed.Read[byte](r)))
 	}
-	p.Digest = digest[0]
+	lengths, table := packed.Read[uint32](r), text(packed.Read[byte](r))
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
 	p.texts = make([]string, len(lengths))
 	for i, length := range lengths {
 		if uint64(length) > uint64(len(table)) {
@@ -61,7 +63,7 @@ func (p *Packed) Catalog(ctx context.Context, paths Paths) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Catalog{Products: make([]Product, len(p.offsets)), Digest: p.Digest, file: products, close: products.Close}
+	c := &Catalog{Products: make([]Product, p.products), Digest: p.Digest, file: products, close: products.Close}
 	if err := p.fill(ctx, c); err != nil {
 		return nil, errors.Join(err, products.Close())
 	}
@@ -93,7 +95,6 @@ func (p *Packed) fill(ctx context.Context, c *Catalog) error {
 		return err
 	}
 	for i := range c.Products {
-		c.Products[i].offset, c.Products[i].length = p.offsets[i], p.lengths[i]
 		if !c.byASIN.add(c.Products[:i+1]) {
 			return fmt.Errorf("%w: product %q is there twice", packed.ErrDamaged, c.Products[i].ASIN)
 		}
@@ -112,11 +113,7 @@ type unpacker struct {
 }
 
 func (u *unpacker) chunk(k int, products []Product) error {
-	at, end := u.p.starts[2*k:2*k+2], u.p.starts[2*k+2:2*k+4]
-	if at[0] > end[0] || end[0] > uint64(len(u.p.numbers)) || at[1] > end[1] || end[1] > uint64(len(u.p.own)) {
-		return fmt.Errorf("%w: a chunk of products lies outside", packed.ErrDamaged)
-	}
-	u.numbers, u.own, u.bad = u.p.numbers[at[0]:end[0]], u.p.own[at[1]:end[1]], false
+	u.numbers, u.own, u.bad = u.p.numbers[k], u.p.own[k], false
 	for i := range products {
 		u.product(&products[i])
 	}
@@ -189,6 +186,9 @@ func (u *unpacker) instruction(in *Instruction) {
 
 // product reads what packer.product writes.
 func (u *unpacker) product(q *Product) {
+	q.offset = int64(u.next())
+	q.offset |= int64(u.next()) << 32
+	q.length = int32(u.next())
 	q.ASIN, q.Title, q.MainImage = u.text(), u.text(), u.text()
 	q.Category, q.Query, q.ProductCategory, q.Price = u.share(), u.share(), u.share(), u.share()
 	q.Pricing = take(&u.amounts, u.count(), listBlock)

@@ -61,6 +61,7 @@ func openCached(ctx context.Context, paths catalog.Paths, cfg Config) (*Shop, er
 	case !errors.Is(err, fs.ErrNotExist):
 		note("the cache %s of %s is not used and made anew: %v", file, paths.Products, err)
 	}
+	defer catalog.Loading()() // writing leaves nothing behind either
 	if s, err = load(ctx, paths, cfg); err != nil {
 		return nil, err
 	}
