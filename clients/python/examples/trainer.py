@@ -134,19 +134,19 @@ class Trainer:
 
     def _deal(self, rows: list[Row]) -> list[tuple[Row, float]]:
         """Each row with the factor that its advantages are multiplied by: 1, or in the control what makes
-        their mean that of an episode of its group that is drawn without replacement (it may be its own:
-        only then is the mean over all draws nothing)."""
+        their mean that of a row of its group that is drawn by lot. Each advantage is dealt once, so that
+        the group's still sum to 0: otherwise all that was said would become more likely, or less."""
         if not self.s.shuffle:
             return [(r, 1.0) for r in rows]
-        means: dict[int, dict[int, list[float]]] = {}
-        for r in rows:
-            means.setdefault(r.group, {}).setdefault(r.episode, []).append(float(r.need("advantages").mean()))
-        drawn: dict[int, float] = {}
-        for episodes in means.values():
-            order = torch.randperm(len(episodes), generator=self.random).tolist()
-            of = [sum(m) / len(m) for m in episodes.values()]
-            drawn |= {e: of[k] for e, k in zip(episodes, order)}
-        return [(r, drawn[r.episode] / m if (m := float(r.need("advantages").mean())) else 0.0) for r in rows]
+        means = [float(r.need("advantages").mean()) for r in rows]
+        groups: dict[int, list[int]] = {}
+        for i, r in enumerate(rows):
+            groups.setdefault(r.group, []).append(i)
+        dealt = [0.0] * len(rows)
+        for of in groups.values():
+            for i, k in zip(of, torch.randperm(len(of), generator=self.random).tolist()):
+                dealt[i] = means[of[k]] / means[i] if means[i] else 0.0
+        return list(zip(rows, dealt))
 
     def _step(self, dealt: list[tuple[Row, float]], header: dict[str, Any]) -> float:
         """One optimiser step: the mean over all response tokens of the rows. Rows without advantage count
