@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+def library(name: str, module: str = "") -> Any:
+    """A module of a library that need not be installed: else its tests are skipped, unless HARNESS_LIBRARIES says that it is."""
+    if name in os.environ.get("HARNESS_LIBRARIES", "").split():
+        return importlib.import_module(module or name)
+    return pytest.importorskip(module or name, reason=f"{name} is not installed: HARNESS_E2E=1 clients/python/test.sh installs it", exc_type=ImportError)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
+from conftest import library
 
 
 def call(harness: Path, *args: str) -> str:
@@ -27,7 +27,7 @@ def through(harness: Path, db: Path, fmt: str, *files: Path) -> tuple[dict[str, 
 
 
 def test_verifiers(harness: Path, tmp_path: Path) -> None:
-    vf = pytest.importorskip("verifiers.v1.trace", reason="verifiers is not installed: pip install verifiers")
+    vf = library("verifiers", "verifiers.v1.trace")
     from verifiers.v1.configs.agent import WireAgentConfig
     from verifiers.v1.episode import EnvInfo, Episode
     from verifiers.v1.graph import MessageNode
@@ -77,7 +77,7 @@ def test_verifiers(harness: Path, tmp_path: Path) -> None:
 
 
 def test_atif(harness: Path, tmp_path: Path) -> None:
-    atif = pytest.importorskip("harbor.models.trajectories", reason="harbor is not installed: pip install harbor (Python 3.12)")
+    atif = library("harbor", "harbor.models.trajectories")
     for i, reward in enumerate((1.0, 0.0)):
         trial = tmp_path / "job" / f"trial-{i}"
         (trial / "agent").mkdir(parents=True)

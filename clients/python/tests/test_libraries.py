@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conftest import library
 from hindsight_client import Row, to_skyrl, to_trl, to_verl
 from hindsight_client.rows import row_of
 
@@ -24,7 +25,7 @@ def rows(exported: str) -> list[Row]:
 
 
 def test_verl_takes_a_batch(rows: list[Row]) -> None:
-    verl = pytest.importorskip("verl", exc_type=ImportError)
+    verl = library("verl")
     made = to_verl(rows)
     proto = verl.DataProto.from_dict(tensors={k: _torch(v) for k, v in made["batch"].items()}, non_tensors=made["non_tensor_batch"], meta_info=made["meta_info"])
     proto.check_consistency()
@@ -43,8 +44,8 @@ def _torch(values: np.ndarray) -> Any:
 
 def test_trl_has_the_fields(rows: list[Row]) -> None:
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
-    pytest.importorskip("trl", exc_type=ImportError)
-    worker = pytest.importorskip("trl.experimental.async_grpo.async_rollout_worker", exc_type=ImportError)
+    library("trl")
+    worker = library("trl", "trl.experimental.async_grpo.async_rollout_worker")
     out = to_trl(rows)
     names = {f.name for f in dataclasses.fields(worker.RolloutSample)}
     assert {"advantage", "model_version", "group_id"} <= names & out.keys()
@@ -68,7 +69,8 @@ def test_skyrl_accepts_the_output(rows: list[Row]) -> None:
     that declares them is loaded alone; all that is replaced is an alias for the type of a conversation."""
     spec = importlib.util.find_spec("skyrl")
     if spec is None or not spec.submodule_search_locations:
-        pytest.skip("no skyrl")
+        library("skyrl")  # says so
+    assert spec is not None and spec.submodule_search_locations
     pytest.importorskip("torch")
     file = Path(spec.submodule_search_locations[0]) / "train/generators/base.py"
     alias = types.ModuleType("skyrl.backends.skyrl_train.inference_servers.base")

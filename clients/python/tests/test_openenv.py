@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("openenv", reason="openenv is not installed: pip install openenv")
+from conftest import library
+
+library("openenv")
 
 from openenv.core import GenericEnvClient
 from openenv.core.mcp_client import MCPToolClient
@@ -181,7 +183,7 @@ def test_token(serve: Serve) -> None:
 
 
 def test_openenv_validates_the_server(serve: Serve) -> None:
-    validation = pytest.importorskip("openenv.cli._validation", reason="this openenv has no validation of running servers")
+    validation = library("openenv", "openenv.cli._validation")
     server = serve("webshop")
     report = validation.validate_running_environment(server.url)
     assert report["passed"] and report["mode"] == "simulation", report["summary"]
