@@ -1,6 +1,9 @@
 package search
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // maxToken is StandardTokenizer's longest token, in UTF-16 units; a longer one is cut into pieces.
 const maxToken = 255
@@ -25,7 +28,7 @@ func (t *tokenizer) look(i int) (c class, next int) {
 	}
 	for next < len(t.s) && t.s[next] >= utf8.RuneSelf {
 		r, n := utf8.DecodeRuneInString(t.s[next:])
-		if k := classOf(r); k != extend && k != zwj {
+		if k := classOf(r); k != extend && k != zwj && k != complexMark {
 			break
 		}
 		next += n
@@ -46,8 +49,8 @@ func (t *tokenizer) next() (start, end int, ok bool) {
 				return start, end, true
 			}
 			after = end
-		case complexContext:
-			for c == complexContext {
+		case complexContext, complexMark:
+			for c == complexContext || c == complexMark {
 				end = after
 				c, after = t.look(end)
 			}
@@ -57,13 +60,29 @@ func (t *tokenizer) next() (start, end int, ok bool) {
 		case ideograph, hiragana:
 			t.i = after
 			return start, after, true
-		case emoji, regional:
+		case emoji, modifier:
 			t.i = t.picture(start)
 			return start, t.i, true
+		case zwj: // what joins nothing to an emoji is the beginning of its token
+			if rest := strings.TrimLeft(t.s[start:], joiner); pictured(rest) {
+				t.i = t.picture(len(t.s) - len(rest))
+				return start, t.i, true
+			}
+		case regional:
+			if c, flag := t.look(after); c == regional {
+				t.i = flag
+				return start, flag, true
+			}
 		default:
 			if keycap := t.keycap(start); keycap > 0 {
 				t.i = keycap
 				return start, keycap, true
+			}
+			if t.s[start] >= utf8.RuneSelf {
+				_, n := utf8.DecodeRuneInString(t.s[start:])
+				after = start + n // what extends it may begin a token
+			} else {
+				after = start + 1
 			}
 		}
 		t.i = after
@@ -87,9 +106,6 @@ func (t *tokenizer) word(start int) (end int, ok bool) {
 
 // anyWord is word for words of all kinds.
 func (t *tokenizer) anyWord(start int) (end int, ok bool) {
-	if keycap := t.keycap(start); keycap > 0 {
-		return keycap, true
-	}
 	prev, end := t.look(start)
 	ok = prev != extendNumLet
 	for {
@@ -152,33 +168,69 @@ var inner, ends = func() (in, end [256]bool) {
 
 func isLetter(c class) bool { return c == letter || c == hebrew }
 
-// picture returns the end of an emoji: with its modifiers, and joined to others by U+200D.
+// Variation selectors: how the character before them is drawn.
+const (
+	asText  = '\ufe0e' // ends an emoji's token, and is in none
+	asEmoji = '\ufe0f'
+)
+
+const joiner = "\u200d" // of emoji: class zwj
+
+// picture returns the end of the emoji at start: with its modifier or variation and what else extends it,
+// and joined to others by U+200D.
 func (t *tokenizer) picture(start int) int {
-	c, end := t.look(start)
-	if c == regional {
-		if c, after := t.look(end); c == regional {
-			return after
-		}
-		return end
-	}
-	for end > start+3 {
-		if r, _ := utf8.DecodeLastRuneInString(t.s[start:end]); r != '\u200d' {
+	r, n := utf8.DecodeRuneInString(t.s[start:])
+	end, joined := t.trail(start+n, classOf(r))
+	for joined {
+		r, n := utf8.DecodeRuneInString(t.s[end:])
+		c := classOf(r)
+		if c != emoji && c != modifier {
 			break
 		}
-		c, after := t.look(end)
-		if c != emoji && c != regional {
-			break
-		}
-		end = after
+		end, joined = t.trail(end+n, c)
 	}
 	return end
 }
 
-// keycap returns the end of a keycap sequence at i (a digit, # or * with U+20E3), or 0.
+// pictured reports whether s begins with an emoji.
+func pictured(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return classOf(r) == emoji
+}
+
+// trail returns where what belongs to the emoji of class c before i ends, and whether it ends with a joiner.
+func (t *tokenizer) trail(i int, c class) (end int, joined bool) {
+	r, n := utf8.DecodeRuneInString(t.s[i:])
+	if c == emoji && classOf(r) == modifier {
+		i += n
+	}
+	if c == emoji && r == asEmoji { // only an emoji joined to it follows the selector
+		i += n
+		if next := strings.TrimPrefix(t.s[i:], joiner); len(next) < len(t.s)-i && pictured(next) {
+			return i + len(joiner), true
+		}
+		return i, false
+	}
+	for i < len(t.s) {
+		r, n := utf8.DecodeRuneInString(t.s[i:])
+		switch k := classOf(r); {
+		case k == zwj:
+			joined = true
+		case k != extend && k != complexMark, r == asText, r == asEmoji && !joined:
+			return i, joined
+		default:
+			joined = false
+		}
+		i += n
+	}
+	return i, joined
+}
+
+// keycap returns the end of a keycap sequence at i (# or * with U+20E3), or 0.
 func (t *tokenizer) keycap(i int) int {
 	const variation, cap = "\ufe0f", "\u20e3"
-	if b := t.s[i]; b >= utf8.RuneSelf || (b < '0' || b > '9') && b != '#' && b != '*' {
-		return 0
+	if b := t.s[i]; b != '#' && b != '*' {
+		return 0 // digits are words, with what extends them
 	}
 	j := i + 1
 	if j < len(t.s) && t.s[j] < utf8.RuneSelf {
