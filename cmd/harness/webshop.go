@@ -28,7 +28,12 @@ type shopFlags struct {
 	observation string
 	ties        string
 	seed        int64
+	cache       string
+	note        func(string) // tells the user
 }
+
+// noCache is the --shop-cache that keeps nothing.
+const noCache = "none"
 
 func (f *shopFlags) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
@@ -37,6 +42,8 @@ func (f *shopFlags) flags(cmd *cobra.Command) {
 	fl.StringVar(&f.goals, "goals", "synthetic", "WebShop: synthetic goals, or human ones")
 	fl.StringVar(&f.observation, "observation", string(shop.Text), "WebShop: how pages are observed: text, text_rich, html or url")
 	fl.StringVar(&f.ties, "ties", string(search.ByID), "WebShop: order of products that a search scores alike: docid or index")
+	fl.StringVar(&f.cache, "shop-cache", "", "WebShop: folder that keeps what is made of a product file above 64 MiB, so that the next start takes seconds; none keeps nothing (default: hindsight/webshop in the user's cache folder, where there is one)")
+	f.note = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), "harness: "+text) }
 	fl.Int64Var(&f.seed, "shop-seed", webshop.DefaultSeed, "WebShop: seed of prices, goals and their order")
 }
 
@@ -63,7 +70,22 @@ func (f *shopFlags) config() (cfg webshop.Config, err error) {
 		}
 	}
 	cfg.Seed = f.seed
+	cfg.Shop.Note, cfg.Shop.Cache = f.note, f.cacheFolder()
 	return cfg, nil
+}
+
+// cacheFolder is where large shops are kept; "" for nowhere.
+func (f *shopFlags) cacheFolder() string {
+	switch f.cache {
+	case noCache:
+		return ""
+	case "":
+		if dir, err := os.UserCacheDir(); err == nil {
+			return filepath.Join(dir, "hindsight", "webshop")
+		}
+		return "" // a user without such a folder has named none either
+	}
+	return f.cache
 }
 
 // open opens the shop on its data, or the embedded one.
