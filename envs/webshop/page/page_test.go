@@ -173,11 +173,11 @@ func TestClickables(t *testing.T) {
 
 func TestEscapes(t *testing.T) {
 	t.Parallel()
-	const s = `a b+c/d:e%f&g=h'i"j[{é!@,;`
-	if got, want := page.QueryEscape(s), `a+b%2Bc%2Fd%3Ae%25f%26g%3Dh'i%22j%5B%7B%C3%A9%21%40,;`; got != want {
+	const s = `a b+c/d:e%f&g=h'i"j[{é!@,;$()*|~`
+	if got, want := page.QueryEscape(s), `a+b%2Bc%2Fd%3Ae%25f%26g%3Dh'i%22j%5B%7B%C3%A9!%40,;$()*%7C~`; got != want {
 		t.Errorf("query: %s, want %s", got, want)
 	}
-	if got, want := page.PathEscape(s), `a%20b+c/d:e%25f%26g%3Dh'i%22j%5B%7B%C3%A9%21%40,;`; got != want {
+	if got, want := page.PathEscape(s), `a%20b+c/d:e%25f%26g%3Dh'i%22j%5B%7B%C3%A9!%40,;$()*%7C~`; got != want {
 		t.Errorf("path: %s, want %s", got, want)
 	}
 	if got, want := page.Escape(`<&>'"+`), "&lt;&amp;&gt;&#39;&#34;+"; got != want {

@@ -9,7 +9,7 @@ func QueryEscape(s string) string { return quote(s, " ", "+") }
 // found again.
 func PathEscape(s string) string { return quote(s, "/:", "") }
 
-const alwaysSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~$'()*+,;"
+const alwaysSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~$!'()*+,;"
 
 // quote escapes all bytes but the always safe and the safe ones, and unsafe ones too.
 func quote(s, safe, unsafe string) string {
