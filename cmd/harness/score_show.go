@@ -21,6 +21,7 @@ type scoreShow struct {
 	step   int
 	all    bool
 	spell  spellFlags
+	html   string
 	asJSON bool
 }
 
@@ -33,6 +34,7 @@ func newScoreShow(g *globals) *cobra.Command {
 where hindsight makes a token likelier, red where it makes it less likely) and a line per action token: the
 log-probability without the context, with it, and the difference in nats.`,
 		Example: `  harness score show 17 --mode future_trajectory
+  harness score show 17 --mode future_trajectory --html 17.html
   harness score show 17 --mode immediate_feedback --step 3 --all`,
 		Args: cobra.ExactArgs(1),
 		RunE: onEpisode(&c.db, c.run),
@@ -42,6 +44,7 @@ log-probability without the context, with it, and the difference in nats.`,
 	f.StringVar(&c.pass, "mode", "", "the pass: a mode, a pass number, or the beginning of a key (default: the run's last pass)")
 	f.IntVar(&c.step, "step", -1, "only this step (0-based)")
 	f.BoolVar(&c.all, "all", false, "every token, not those of the action alone")
+	f.StringVar(&c.html, "html", "", "write a page for a browser to this file instead: every token in the colour of its delta")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON")
 	c.spell.flags(cmd)
 	return cmd
@@ -89,6 +92,10 @@ func (c *scoreShow) run(ctx context.Context, db *store.Store, id int64) error {
 		return err
 	}
 	var out []shownStep
+	page := htmlPage{
+		Episode: id, Task: printable(ep.Task.Key()), Mode: pass.Mode, Teacher: printable(pass.Teacher), Pass: pass.ID,
+		Outcome: outcomeOf(ep), Full: fmt.Sprint(fullColour),
+	}
 	for s, err := range db.Scores(ctx, pass.ID, store.ScoreFilter{Episode: id}) {
 		if err != nil {
 			return err
@@ -101,9 +108,20 @@ func (c *scoreShow) run(ctx context.Context, db *store.Store, id int64) error {
 			return err
 		}
 		out = append(out, shown)
+		page.Steps = append(page.Steps, htmlOf(&steps[s.Step], &shown))
+	}
+	if c.step >= len(steps) {
+		return noStep(id, c.step, len(steps))
 	}
 	if len(out) == 0 {
 		return errext.WithHint(fmt.Errorf("pass %d (%s) holds nothing of episode %d", pass.ID, pass.Mode, id), "it may have ended after the pass: run harness score again")
+	}
+	if c.html != "" {
+		if err := writeScoreHTML(c.html, page); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.g.stderr, "page: %s\n", c.html)
+		return nil
 	}
 	if c.asJSON {
 		return writeJSON(c.g.stdout, out)
@@ -113,6 +131,14 @@ func (c *scoreShow) run(ctx context.Context, db *store.Store, id int64) error {
 		c.print(&out[i])
 	}
 	return nil
+}
+
+// outcomeOf says in a line how an episode ended.
+func outcomeOf(ep store.Episode) string {
+	if ep.Outcome == nil {
+		return string(ep.Status)
+	}
+	return fmt.Sprintf("%s after %s: reward %g, score %g", ep.Outcome.Stop, plural(ep.Outcome.Steps, "step"), ep.Outcome.Reward, ep.Outcome.Score)
 }
 
 // pickPass finds a run's pass by name; "" is the last one.
