@@ -42,6 +42,15 @@ func WebShop(tb testing.TB, checkout string) string {
 	return image(tb, "webshop", []string{checkout})
 }
 
+// Harness is the image of the harness itself, of the sources as they are.
+func Harness(tb testing.TB) string {
+	tb.Helper()
+	return image(tb, harnessName, nil)
+}
+
+// harnessName is the recipe whose result changes with the repository's sources.
+const harnessName = "harness"
+
 func image(tb testing.TB, name string, args []string) string {
 	tb.Helper()
 	if testing.Short() {
@@ -51,9 +60,9 @@ func image(tb testing.TB, name string, args []string) string {
 	made, err := makeImage(tb.Context(), e, name, args)
 	switch {
 	case err != nil && os.Getenv(Required) != "":
-		tb.Fatalf("make the image of the original %s: %v", name, err)
+		tb.Fatalf("make the image of %s: %v", name, err)
 	case err != nil:
-		tb.Skipf("the image of the original %s cannot be made here: %v", name, err)
+		tb.Skipf("the image of %s cannot be made here: %v", name, err)
 	}
 	return made
 }
@@ -80,7 +89,15 @@ func makeImage(ctx context.Context, e *container.Engine, name string, args []str
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", err
 	}
-	hash, err := hashOf(append([]string{filepath.Join(docker, "bridge"), filepath.Join(docker, name), filepath.Join(docker, "prepare.sh")}, args...))
+	out := filepath.Join(cache, name)
+	roots := append([]string{filepath.Join(docker, "bridge"), filepath.Join(docker, name), filepath.Join(docker, "prepare.sh")}, args...)
+	if name == harnessName { // compiled each time: what comes out is what the image depends on
+		if err := prepare(ctx, docker, name, out, args); err != nil {
+			return "", err
+		}
+		roots = []string{filepath.Join(docker, name), out}
+	}
+	hash, err := hashOf(roots)
 	if err != nil {
 		return "", err
 	}
@@ -92,17 +109,26 @@ func makeImage(ctx context.Context, e *container.Engine, name string, args []str
 	if err != nil {
 		return "", err
 	}
-	out := filepath.Join(cache, name)
-	cmd := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(docker, "prepare.sh"), name}, args...)...)
-	cmd.Env = append(os.Environ(), "OUT="+out, "PYTHON="+debianPython)
-	if msg, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("docker/prepare.sh %s: %w: %s", name, err, lastLine(msg))
+	if name != harnessName {
+		if err := prepare(ctx, docker, name, out, args); err != nil {
+			return "", err
+		}
 	}
 	folder, err := pack(filepath.Join(docker, name), out)
 	if err != nil {
 		return "", err
 	}
 	return image, e.BuildImage(ctx, container.Build{Name: image, Context: folder, Args: map[string]string{"BASE": base}, Network: "none"})
+}
+
+// prepare lays out what an image is built from.
+func prepare(ctx context.Context, docker, name, out string, args []string) error {
+	cmd := exec.CommandContext(ctx, "sh", append([]string{filepath.Join(docker, "prepare.sh"), name}, args...)...)
+	cmd.Env = append(os.Environ(), "OUT="+out, "PYTHON="+debianPython)
+	if msg, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("docker/prepare.sh %s: %w: %s", name, err, lastLine(msg))
+	}
+	return nil
 }
 
 // debianPython is the Python of the release that the base is made of; this machine must have the same
@@ -202,6 +228,9 @@ func pack(recipe, out string) (io.Reader, error) {
 	tw := tar.NewWriter(&buf)
 	for _, name := range []string{"Dockerfile", "requirements.txt"} {
 		content, err := os.ReadFile(filepath.Join(recipe, name))
+		if name != "Dockerfile" && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +253,11 @@ func pack(recipe, out string) (io.Reader, error) {
 		if err != nil {
 			return err
 		}
-		h := &tar.Header{Name: "build/" + filepath.ToSlash(rel), Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}
+		mode := int64(0o644)
+		if info, err := d.Info(); err == nil && info.Mode()&0o100 != 0 {
+			mode = 0o755
+		}
+		h := &tar.Header{Name: "build/" + filepath.ToSlash(rel), Mode: mode, Size: int64(len(content)), Typeflag: tar.TypeReg}
 		if err := tw.WriteHeader(h); err != nil {
 			return err
 		}
