@@ -18,6 +18,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/hindsightrl/harness/internal/errext"
 )
 
 // maxErrorBody is how much of an error reply is quoted.
@@ -64,15 +66,18 @@ func newTransport(baseURL string, cfg Config) (*transport, error) {
 	return t, nil
 }
 
+// writeAddress is the remedy for an address that is none, most often one without its scheme.
+const writeAddress = "write the whole address, http:// included: vllm:http://127.0.0.1:8000"
+
 // parseBase accepts a server's root with or without the "/v1" that OpenAI clients are given.
 func parseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil {
 		// The parser's message quotes the address, which may hold a password.
-		return nil, errors.New("parse server address: not a URL")
+		return nil, errext.WithHint(errors.New("parse server address: not a URL"), writeAddress)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("parse server address %q: want http://host:port or https://host", u.Redacted())
+		return nil, errext.WithHint(fmt.Errorf("parse server address %q: want http://host:port or https://host", u.Redacted()), writeAddress)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("parse server address %q: no query or fragment allowed; give keys separately", u.Host)

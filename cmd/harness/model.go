@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ func (l *localFlags) open(ctx context.Context, spec string) (model llm.Model, cl
 		m, err := refmodel.New(refmodel.Config{ContextLength: l.context})
 		return m, func() error { return nil }, err
 	case kind == "gguf" && file != "":
+		if _, err := os.Stat(file); err != nil { // before the library, which may be missing too
+			return nil, nil, errext.WithHint(fmt.Errorf("open model: %w", err), "name a GGUF file that is there, as in gguf:model.gguf")
+		}
 		return l.openGGUF(ctx, file)
 	}
 	return nil, nil, hintUsage(fmt.Errorf("%q is no local model", spec), "write refmodel, or gguf:FILE")
