@@ -78,8 +78,13 @@ func checkSchema(s *arrow.Schema) error {
 }
 
 // readRecord reads a group of a stream whose schema was checked. arrow-go holds its buffers against the
-// claimed lengths of plain columns only.
-func readRecord(rec arrow.RecordBatch) ([]Row, error) {
+// claimed lengths of plain columns only, and panics where it is asked for what they do not hold.
+func readRecord(rec arrow.RecordBatch) (out []Row, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = nil, fmt.Errorf("a column that does not hold what it claims: %v", r)
+		}
+	}()
 	n := rec.NumRows()
 	for i, c := range columns {
 		a := rec.Column(i)
@@ -90,7 +95,7 @@ func readRecord(rec arrow.RecordBatch) ([]Row, error) {
 			return nil, fmt.Errorf("column %q says of %d of %d rows whether they have a value", c.name, 8*len(bits), n)
 		}
 	}
-	out := make([]Row, n)
+	out = make([]Row, n)
 	for i, c := range columns {
 		if err := c.read(rec.Column(i), out); err != nil {
 			return nil, fmt.Errorf("column %q %w", c.name, err)

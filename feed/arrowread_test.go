@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -98,6 +100,12 @@ func spoilt(tb testing.TB) map[string][]byte {
 	spoil("a message of type 3 and ", func(s, _ *message) { word(&s.table, atHeaderType)[0] = headerRecordBatch })
 	spoil("point outside of themselves", func(s, _ *message) { binary.LittleEndian.PutUint32(word(&s.table, atHeader), 1<<30) })
 	spoil("mismatch number of rows", func(_, g *message) { h := g.header(); binary.LittleEndian.PutUint64(word(&h, atRows), 1<<40) })
+	spoil("has offset 1048576 of row 0 after 0", func(_, g *message) {
+		const bounds = 6*2 + 1 // of task, after six columns of two buffers, and its bitmap
+		h := g.header()
+		v := h.Vector(flatbuffers.UOffsetT(h.Offset(atBuffers))) + bounds*16
+		binary.LittleEndian.PutUint32(g.body[binary.LittleEndian.Uint64(h.Bytes[v:]):], 1<<20)
+	})
 	spoil("has offset 2147483647 of row 3", func(_, g *message) {
 		const bounds = 6*2 + 3*3 + 1 // of prompt_ids, after six columns of two buffers, three texts, and its bitmap
 		h := g.header()
@@ -226,4 +234,43 @@ func FuzzReadArrow(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestSpoiltBytesAreRefused changes words and bytes of sound and of spoilt streams: what can still be read can
+// be written, and the rest is an error, never a panic.
+func TestSpoiltBytesAreRefused(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	streams := [][]byte{stream(t), stream(t)}
+	for _, raw := range spoilt(t) {
+		streams = append(streams, raw)
+	}
+	telling := []uint64{0, 1, 4, 8, 64, 255, 1 << 16, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1 << 62, 1 << 63, 1<<64 - 1}
+	for range 1500 {
+		raw := slices.Clone(streams[r.IntN(len(streams))])
+		for range 1 + r.IntN(4) {
+			at, v := r.IntN(len(raw)), telling[r.IntN(len(telling))]
+			switch wide := at &^ 7; {
+			case r.IntN(3) == 0:
+				raw[at] ^= 1 << r.IntN(8)
+			case wide+8 <= len(raw) && r.IntN(2) == 0:
+				binary.LittleEndian.PutUint64(raw[wide:], v)
+			case wide+8 <= len(raw):
+				binary.LittleEndian.PutUint32(raw[wide+at&4:], uint32(v))
+			}
+		}
+		_, rows, err := ReadArrow(bytes.NewReader(raw))
+		if err != nil {
+			continue
+		}
+		w, err := NewArrowWriter(io.Discard, &Header{})
+		if err == nil {
+			err = w.Write(rows)
+		}
+		if err != nil {
+			t.Errorf("what was read cannot be written: %v", err)
+		}
+	}
 }

@@ -128,7 +128,11 @@ func textColumn(name string, at func(*Row) *string) column {
 			if len(rows) == 0 {
 				return nil
 			}
-			if err := checkOffsets(s.ValueOffsets(), len(rows), len(s.ValueBytes())); err != nil {
+			text := 0
+			if b := s.Data().Buffers()[2]; b != nil {
+				text = b.Len()
+			}
+			if err := checkOffsets(s.ValueOffsets(), len(rows), text); err != nil {
 				return err
 			}
 			for i := range rows {
