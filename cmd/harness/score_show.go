@@ -116,6 +116,11 @@ func (c *scoreShow) run(ctx context.Context, db *store.Store, id int64) error {
 	if len(out) == 0 {
 		return errext.WithHint(fmt.Errorf("pass %d (%s) holds nothing of episode %d", pass.ID, pass.Mode, id), "it may have ended after the pass: run harness score again")
 	}
+	return c.write(page, out)
+}
+
+// write puts out the page, JSON or text.
+func (c *scoreShow) write(page htmlPage, out []shownStep) error {
 	if c.html != "" {
 		if err := writeScoreHTML(c.html, page); err != nil {
 			return err
@@ -126,7 +131,7 @@ func (c *scoreShow) run(ctx context.Context, db *store.Store, id int64) error {
 	if c.asJSON {
 		return writeJSON(c.g.stdout, out)
 	}
-	fmt.Fprintf(c.g.stdout, "episode %d   %s   pass %d, %s, teacher %s\n", id, ep.Task.Key(), pass.ID, pass.Mode, pass.Teacher)
+	fmt.Fprintf(c.g.stdout, "episode %d   %s   pass %d, %s, teacher %s\n", page.Episode, page.Task, page.Pass, page.Mode, page.Teacher)
 	for i := range out {
 		c.print(&out[i])
 	}
