@@ -340,19 +340,14 @@ func (p *trainPlan) validate() error {
 	if err := p.serve.bounds(); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	t := p.Pace
+	if err := p.Pace.validate(p.credit.Filter.Enable); err != nil {
+		return err
+	}
 	switch {
 	case p.Ledger == "" || p.Run == "" || p.Feed == "":
 		return errors.New("ledger, run and feed need names")
 	case p.Rounds < 0:
 		return fmt.Errorf("rounds is %d, want 0 (until stopped) or more", p.Rounds)
-	case t.PerUpdate < 0 || t.MaxStaleness < 0 || t.MaxBacklog < 0 || t.DropStaler < -1:
-		return errors.New("pace: groups_per_update, max_staleness and max_backlog cannot be negative, drop_staler is -1 or more")
-	case t.MaxBatches < 0:
-		return fmt.Errorf("pace.max_num_gen_batches is %d, want 0 (any number) or more", t.MaxBatches)
-	case t.MaxBatches > 0 && (t.PerUpdate == 0 || !p.credit.Filter.Enable):
-		return errext.WithHint(errors.New("pace.max_num_gen_batches counts batches of groups_per_update groups that credit.filter_groups leaves short, and one of the two is off"),
-			"set pace.groups_per_update and credit.filter_groups: {enable: true}, or leave max_num_gen_batches out")
 	case !slices.Contains([]string{"text", "json"}, p.Log.Format):
 		return fmt.Errorf("log.format is %q, want text or json", p.Log.Format)
 	}
@@ -380,6 +375,19 @@ func (r trainReload) validate(policy string) error {
 	}
 	if r.Enabled && !onServer(policy) {
 		return errext.WithHint(fmt.Errorf("reload: the policy %s is no server that could be told to load weights", policy), "collect.policy: vllm:URL or sglang:URL")
+	}
+	return nil
+}
+
+func (t trainPace) validate(filtered bool) error {
+	switch {
+	case t.PerUpdate < 0 || t.MaxStaleness < 0 || t.MaxBacklog < 0 || t.DropStaler < -1:
+		return errors.New("pace: groups_per_update, max_staleness and max_backlog cannot be negative, drop_staler is -1 or more")
+	case t.MaxBatches < 0:
+		return fmt.Errorf("pace.max_num_gen_batches is %d, want 0 (any number) or more", t.MaxBatches)
+	case t.MaxBatches > 0 && (t.PerUpdate == 0 || !filtered):
+		return errext.WithHint(errors.New("pace.max_num_gen_batches counts batches of groups_per_update groups that credit.filter_groups leaves short, and one of the two is off"),
+			"set pace.groups_per_update and credit.filter_groups: {enable: true}, or leave max_num_gen_batches out")
 	}
 	return nil
 }

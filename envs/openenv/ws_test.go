@@ -429,8 +429,8 @@ func TestEnding(t *testing.T) {
 		if !a.Data.Done || *a.Data.Reward != 3+own || o.Score != 0.25 || o.Won || !strings.HasSuffix(o.Feedback, "\n\nThe judge nods.") || o.Metadata.Truncated != (name == "limit") {
 			t.Errorf("%s: the last step: %+v", name, a)
 		}
-		if s := c.ask(`{"type":"state"}`).Data; s.state.Reward != 3+own || s.state.Score != 0.25 || finished.Load() != 1 {
-			t.Errorf("%s: state %+v, finished %d times", name, s.state, finished.Load())
+		if s := c.ask(`{"type":"state"}`).Data.state; s.Reward != 3+own || s.Score != 0.25 || finished.Load() != 1 {
+			t.Errorf("%s: state %+v, finished %d times", name, s, finished.Load())
 		}
 	}
 	broken.Store(true)
