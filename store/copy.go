@@ -33,13 +33,32 @@ func copyLedger(ctx context.Context, from, to string) (err error) {
 	if st, err := os.Stat(to); err == nil && st.Size() > 0 || err == nil && st.IsDir() {
 		return errext.WithHint(fs.ErrExist, "choose another name, or move that file away first")
 	}
+	for _, log := range []string{to + "-wal", to + "-journal"} { // SQLite would play it into the copy
+		if _, err := os.Stat(log); err == nil {
+			return errext.WithHint(fmt.Errorf("%w: the log %s of a ledger that was there", fs.ErrExist, log), "choose another name, or move that log away first")
+		}
+	}
 	part := to + ".partial"
-	defer func() { err = errors.Join(err, remove(part), remove(part+"-journal")) }()
 	if err := errors.Join(remove(part), remove(part+"-journal")); err != nil { // of a copy that was killed
 		return errext.WithHint(err, "check that the folder exists and that this user may write to it")
 	}
-	if err := copyPages(ctx, src, part); err != nil {
+	var made fs.FileInfo
+	defer func() {
+		if now, statErr := os.Stat(part); statErr == nil && (made == nil || os.SameFile(made, now)) {
+			err = errors.Join(err, remove(part), remove(part+"-journal"))
+		}
+	}()
+	made, err = copyPages(ctx, src, part)
+	if err != nil {
 		return errext.WithHint(err, "make room where the copy goes, or choose another disk; the ledger itself is as it was")
+	}
+	return settle(made, part, to)
+}
+
+// settle gives a complete copy its name, where the file at part is still the one that was made.
+func settle(made fs.FileInfo, part, to string) error {
+	if now, err := os.Stat(part); err != nil || !os.SameFile(made, now) { // another's, which is not done
+		return errext.WithHint(errors.New("another copy to the same name took this one's place"), "wait for it, or choose another name")
 	}
 	if err := os.Rename(part, to); err != nil {
 		return err
@@ -79,19 +98,28 @@ func openSource(path string) (*conn, error) {
 const pagesAtOnce = 4096
 
 // copyPages copies all pages in one read transaction: SQLite begins anew where another process writes
-// between two rounds, so the transaction is opened first and the pages are those of its moment.
-func copyPages(ctx context.Context, src *conn, to string) (err error) {
+// between two rounds, so the transaction is opened first and the pages are those of its moment. made is the
+// file that they went to, whatever its name belongs to by then.
+func copyPages(ctx context.Context, src *conn, to string) (made fs.FileInfo, err error) {
+	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, errext.WithHint(fmt.Errorf("%w: %w", ErrReadOnly, err), "check that the folder exists and that this user may write to it")
+	}
+	made, err = f.Stat()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
 	dst, err := openConn(to, writerParams(Config{}.withDefaults().BusyTimeout))
 	if err != nil {
-		return classify(err)
+		return made, classify(err)
 	}
 	defer func() { err = errors.Join(err, classify(dst.close())) }()
 	if err := src.script("BEGIN; SELECT count(*) FROM sqlite_schema"); err != nil {
-		return classify(err)
+		return made, classify(err)
 	}
 	b, err := dst.raw.Backup("main", src.raw, "main")
 	if err != nil {
-		return classify(err)
+		return made, classify(err)
 	}
 	for done := false; !done && err == nil; {
 		if err = context.Cause(ctx); err == nil {
@@ -99,7 +127,7 @@ func copyPages(ctx context.Context, src *conn, to string) (err error) {
 		}
 	}
 	err = errors.Join(classify(err), classify(b.Finish()))
-	return errors.Join(err, classify(src.script("COMMIT")))
+	return made, errors.Join(err, classify(src.script("COMMIT")))
 }
 
 // remove removes a file that may not be there.

@@ -80,6 +80,60 @@ func TestCopyRefuses(t *testing.T) {
 	}
 }
 
+// A log that an earlier ledger of the copy's name left would be played into the copy, which then were that ledger.
+func TestCopyBesideAnotherLedgersLog(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "ledger.db"), filepath.Join(dir, "copy.db")
+	testRun(t, openTest(t, from), 5, 4)
+	old := filepath.Join(dir, "old.db")
+	testRun(t, openTest(t, old), 2, 2)
+	copyFile(t, old+"-wal", to+"-wal")
+	if err := Copy(t.Context(), from, to); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "copy.db-wal") || errext.Hint(err) == "" {
+		t.Errorf("%v, hint %q", err, errext.Hint(err))
+	}
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a copy is there: %v", err)
+	}
+	if err := os.Remove(to + "-wal"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Copy(t.Context(), from, to); err != nil {
+		t.Fatal(err)
+	}
+	c := openTest(t, to)
+	if run, err := c.RunByName(t.Context(), "run"); err != nil || len(pending(t, c, run.ID)) != 20 {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// Of two copies to one name the later takes the place; what the earlier finds there is not its own, and stays.
+func TestCopyWhoseFileWasTaken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "ledger.db"), filepath.Join(dir, "copy.db")
+	s := openTest(t, from)
+	testRun(t, s, 5, 4)
+	src, err := openSource(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.close()
+	made, err := copyPages(t.Context(), src, to+".partial")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(to+".partial", to+".kept"), os.WriteFile(to+".partial", []byte("another's"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := settle(made, to+".partial", to); err == nil || errext.Hint(err) == "" {
+		t.Errorf("%v, hint %q", err, errext.Hint(err))
+	}
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) || content(to+".partial") != "another's" {
+		t.Errorf("%v, the other's file holds %q", err, content(to+".partial"))
+	}
+}
+
 // A ledger of an older schema is copied as it is: a copy is what one makes before migrating.
 func TestCopyOfAnOlderSchema(t *testing.T) {
 	t.Parallel()
