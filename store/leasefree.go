@@ -20,6 +20,16 @@ func (f *Feed) Free(ctx context.Context, credit int64) ([]int, error) {
 	return collect(query(ctx, f.s.db, fmt.Sprintf("list the free groups of feed %q", f.spec.Name), text, args, scanOne[int]))
 }
 
+// Done is the number of a group's episodes that are done and have a step to hand over.
+func (f *Feed) Done(ctx context.Context, group int) (n int, err error) {
+	const text = `SELECT count(*) FROM groups g JOIN episodes e ON e.group_id = g.id AND e.status = 'done'
+		JOIN steps s ON s.attempt_id = e.attempt_id AND s.idx = 0 WHERE g.run_id = ? AND g.idx = ?`
+	if err := f.s.db.QueryRowContext(ctx, text, f.spec.RunID, group).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the episodes of group %d: %w", group, classify(err))
+	}
+	return n, nil
+}
+
 // Drop gives a finished group up: no trainer of this feed gets it. It reports whether it did: a group that
 // somebody has, or that was given up before, stays as it is.
 func (f *Feed) Drop(ctx context.Context, group int, reason string) (dropped bool, err error) {

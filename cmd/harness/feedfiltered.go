@@ -24,14 +24,19 @@ func (s *ledgerSource) Counts(ctx context.Context) (harness.FeedCounts, error) {
 
 // filteredGroups are those that a credit pass has left out, each with the reason.
 type filteredGroups struct {
-	pass    int64
-	reasons map[int]string
+	pass   int64
+	groups map[int]filteredGroup
+}
+
+type filteredGroup struct {
+	episodes int // that were judged
+	reason   string
 }
 
 func (s *ledgerSource) dropFiltered(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.findFiltered(ctx); err != nil || len(s.filtered.reasons) == 0 {
+	if err := s.findFiltered(ctx); err != nil || len(s.filtered.groups) == 0 {
 		return err
 	}
 	// A group that somebody holds is given up when it comes back.
@@ -40,11 +45,17 @@ func (s *ledgerSource) dropFiltered(ctx context.Context) error {
 		return err
 	}
 	for _, g := range free {
-		reason, out := s.filtered.reasons[g]
+		judged, out := s.filtered.groups[g]
 		if !out {
 			continue
 		}
-		if _, err := s.Drop(ctx, g, reason); err != nil {
+		// A group that was judged while it was played may carry a signal since: it waits for the next pass.
+		if done, err := s.Done(ctx, g); err != nil {
+			return err
+		} else if done != judged.episodes {
+			continue
+		}
+		if _, err := s.Drop(ctx, g, judged.reason); err != nil {
 			return err
 		}
 	}
@@ -73,9 +84,9 @@ func (s *ledgerSource) findFiltered(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.filtered = filteredGroups{pass: pass.ID, reasons: map[int]string{}}
+	s.filtered = filteredGroups{pass: pass.ID, groups: map[int]filteredGroup{}}
 	for _, v := range saved.report.Filtered {
-		s.filtered.reasons[v.Group] = fmt.Sprintf("credit pass %d: %s", pass.ID, creditrun.DropReason(v, saved.cfg))
+		s.filtered.groups[v.Group] = filteredGroup{v.Trajectories, fmt.Sprintf("credit pass %d: %s", pass.ID, creditrun.DropReason(v, saved.cfg))}
 	}
 	return nil
 }

@@ -194,3 +194,94 @@ func TestServeGivesFilteredGroupsUp(t *testing.T) {
 		}
 	}
 }
+
+// TestServeKeepsGroupsThatGrew: a group that a credit pass judged while its episodes were still played is not
+// given up by that judgement; it waits for a pass over all of them.
+func TestServeKeepsGroupsThatGrew(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "t.db")
+	db, err := store.Open(t.Context(), path, store.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			db.Close()
+		}
+	}()
+	panel := harness.Panel{Name: "p", Tasks: []harness.Task{{Env: "e", ID: "a", Split: "s"}, {Env: "e", ID: "b", Split: "s"}, {Env: "e", ID: "c", Split: "s"}}}
+	run, err := db.CreateRun(t.Context(), store.RunSpec{Name: "r", Panel: panel, GroupSize: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := db.Recorder(run.ID)
+	play := func(ref harness.EpisodeRef, reward float64) {
+		t.Helper()
+		id, _, err := rec.Begin(t.Context(), ref)
+		if err == nil {
+			err = rec.Step(t.Context(), id, harness.Step{Response: "x", Action: "x", Valid: true, Reward: reward, Done: true, Next: harness.Observation{Text: "t"}})
+		}
+		if err == nil {
+			err = rec.Finish(t.Context(), id, harness.Outcome{Stop: harness.StopDone, Reward: reward, Steps: 1})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	refs, err := db.Pending(t.Context(), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last []harness.EpisodeRef
+	for _, ref := range refs { // group 0 differs; in group 1 and 2 all are alike so far, and 1 goes on
+		if ref.Group == 1 && ref.Sample == 2 {
+			last = append(last, ref)
+			continue
+		}
+		play(ref, float64(ref.Sample*(1-min(ref.Group, 1))))
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed = true
+	file := filepath.Join(t.TempDir(), "credit.yaml")
+	if err := os.WriteFile(file, []byte("filter_groups: {enable: true}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "credit", "--db", path, "--config", file)
+	if db, err = store.Open(t.Context(), path, store.Config{Now: time.Now}); err != nil {
+		t.Fatal(err)
+	}
+	closed = false
+	rec = db.Recorder(run.ID)
+	for _, ref := range last {
+		play(ref, 1)
+	}
+	spec := harness.FeedSpec{RunID: run.ID, Name: "f"}
+	book, err := db.Feed(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := newLedgerSource(db, book, feedPlan{run: run, spec: spec})
+	if c, err := src.Counts(t.Context()); err != nil || c.Ready != 1 || c.Dropped != 1 || c.Waiting != 1 {
+		t.Errorf("counts %+v, %v", c, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	closed = true
+	mustRun(t, "credit", "--db", path, "--config", file)
+	feeds, err := store.OpenFeeds(t.Context(), path, store.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feeds.Close()
+	if book, err = feeds.Feed(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	src = newLedgerSource(feeds, book, feedPlan{run: run, spec: spec})
+	if c, err := src.Counts(t.Context()); err != nil || c.Ready != 2 || c.Dropped != 1 {
+		t.Errorf("counts after the next pass %+v, %v", c, err)
+	}
+}
