@@ -57,7 +57,8 @@ func Run(soft, hard context.Context, refs []harness.EpisodeRef, cfg Config) (Sta
 	g, ctx := errgroup.WithContext(hard)
 	g.SetLimit(cfg.Workers)
 	for i, ref := range refs {
-		if i >= cfg.Workers { // the others begin at once
+		// The first begin at once, and none begins after a stop.
+		if i >= cfg.Workers && soft.Err() == nil && ctx.Err() == nil {
 			cfg.prepare(ref.Task)
 		}
 		g.Go(func() error { // blocks while all workers are busy

@@ -335,3 +335,32 @@ func TestSuitesAreToldWhatComesNext(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestNothingIsPreparedAfterAStop: of episodes that do not begin any more a suite is told nothing.
+func TestNothingIsPreparedAfterAStop(t *testing.T) {
+	t.Parallel()
+	for _, which := range []string{"soft", "hard"} {
+		env := &asked{}
+		cfg, _ := quick(t, &env.corridor, mustExpert(t, 0))
+		cfg.Suites = map[string]harness.Suite{"corridor": env}
+		cfg.Workers = 1
+		soft, stopSoft := context.WithCancel(t.Context())
+		hard, stopHard := context.WithCancel(t.Context())
+		stop := map[string]func(){"soft": stopSoft, "hard": stopHard}[which]
+		cfg.OnEvent = func(e Event) {
+			if e.Kind == EventStarted {
+				stop()
+			}
+		}
+		refs := panelRefs(10, 2)
+		stats, err := Run(soft, hard, refs, cfg)
+		stopSoft()
+		stopHard()
+		if !errors.Is(err, ErrStopped) || stats.Attempts != 1 {
+			t.Fatalf("%s stop: %+v, %v", which, stats, err)
+		}
+		if len(env.tasks) > 1 { // the one that would have been next
+			t.Errorf("%s stop: %d episodes that did not begin were prepared", which, len(env.tasks))
+		}
+	}
+}

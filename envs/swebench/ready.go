@@ -20,18 +20,17 @@ type ready struct {
 	waiting []*readyBox // the oldest first
 	work    sync.WaitGroup
 	closed  bool
-	errs    []error            // of containers that could not be removed; close returns them
-	cancel  context.CancelFunc // of the starts; nil before the first
-	ctx     context.Context    //nolint:containedctx // it is the starts', which outlive the calls that ask for them
+	errs    []error // of containers that could not be removed; close returns them
 }
 
 // readyBox is a prepared container, or one on its way.
 type readyBox struct {
-	in    *Instance
-	done  chan struct{} // closed when the others are set
-	box   box
-	start baseline
-	err   error
+	in     *Instance
+	cancel context.CancelFunc // of its start, where nobody waits for it any more
+	done   chan struct{}      // closed when the others are set
+	box    box
+	start  baseline
+	err    error
 }
 
 // begin starts what makes a container for an instance, unless one waits already.
@@ -51,14 +50,12 @@ func (r *ready) begin(in *Instance, open func(context.Context) (box, baseline, e
 		r.waiting = r.waiting[1:]
 		r.work.Go(func() { r.fail(old.remove()) })
 	}
-	if r.cancel == nil {
-		r.ctx, r.cancel = context.WithCancel(context.Background())
-	}
-	w := &readyBox{in: in, done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background()) // it outlives the call that asks for it
+	w := &readyBox{in: in, cancel: cancel, done: make(chan struct{})}
 	r.waiting = append(r.waiting, w)
-	ctx := r.ctx
 	r.work.Go(func() {
 		defer close(w.done)
+		defer cancel()
 		w.box, w.start, w.err = open(ctx)
 	})
 }
@@ -103,8 +100,9 @@ func (r *ready) fail(err error) {
 	r.errs = append(r.errs, err)
 }
 
-// remove waits until a container is there, and removes it.
+// remove calls a container's start off, or removes what is there.
 func (w *readyBox) remove() error {
+	w.cancel()
 	<-w.done
 	if w.box == nil {
 		return nil
@@ -120,10 +118,10 @@ func (r *ready) close() error {
 	r.mu.Lock()
 	left := r.waiting
 	r.waiting, r.closed = nil, true
-	if r.cancel != nil {
-		r.cancel()
-	}
 	r.mu.Unlock()
+	for _, w := range left { // all at once
+		w.cancel()
+	}
 	for _, w := range left {
 		r.fail(w.remove())
 	}

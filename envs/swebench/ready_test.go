@@ -76,18 +76,15 @@ func TestReadyBoxesAreTakenOnce(t *testing.T) {
 	take(b, true)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	never := make(chan struct{})
-	r.begin(a, func(ctx context.Context) (box, baseline, error) {
-		<-never
-		return nil, baseline{}, ctx.Err()
-	})
-	waits := make(chan error)
-	go func() {
-		_, _, err := r.take(ended, a)
-		waits <- err
-	}()
-	close(never)
-	if err := <-waits; err != nil && !errors.Is(err, context.Canceled) {
+	for range maxReady + 1 { // a start that nobody waits for is called off: it would never end
+		for _, in := range []*Instance{a, b, c} {
+			r.begin(in, func(ctx context.Context) (box, baseline, error) {
+				<-ctx.Done()
+				return nil, baseline{}, ctx.Err()
+			})
+		}
+	}
+	if _, _, err := r.take(ended, r.waiting[0].in); !errors.Is(err, context.Canceled) {
 		t.Errorf("a take that is called off: %v", err)
 	}
 	if err := r.close(); err != nil {
@@ -134,6 +131,7 @@ func TestPreparedEpisode(t *testing.T) {
 	s.Prepare(harness.Task{Env: "other"}) // no task of the suite: Reset says so
 	b.setup = container.Result{ExitCode: 4}
 	s.Prepare(task)
+	s.Settle() // the boxes are not made for two at a time
 	if _, err := env.Reset(t.Context(), task); !errors.Is(err, ErrImage) {
 		t.Errorf("an image that is not the instance's: %v", err)
 	}
