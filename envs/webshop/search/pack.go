@@ -9,7 +9,7 @@ import (
 
 // Format is the version of what Pack writes, and of the rules that give documents their terms and
 // weights: an index of another version must be built anew.
-const Format = 2
+const Format = 3
 
 // Pack writes the index.
 func (x *Index) Pack(w *packed.Writer) {

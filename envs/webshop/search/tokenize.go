@@ -36,16 +36,24 @@ func (t *tokenizer) look(i int) (c class, next int) {
 	return c, next
 }
 
-// next returns the next token's bounds; ok is false at the end.
+// next returns the next token's bounds; ok is false at the end. The rest of a token that is too long is
+// looked at as if it began there.
 func (t *tokenizer) next() (start, end int, ok bool) {
+	if start, end, ok = t.whole(); ok {
+		end = t.cut(start, end)
+		t.i = end
+	}
+	return start, end, ok
+}
+
+// whole is next for tokens of any length.
+func (t *tokenizer) whole() (start, end int, ok bool) {
 	for t.i < len(t.s) {
 		start = t.i
 		c, after := t.look(start)
 		switch c {
 		case letter, numeric, katakana, hebrew, extendNumLet:
 			if end, ok = t.word(start); ok {
-				end = t.cut(start, end)
-				t.i = end
 				return start, end, true
 			}
 			after = end
@@ -54,33 +62,26 @@ func (t *tokenizer) next() (start, end int, ok bool) {
 				end = after
 				c, after = t.look(end)
 			}
-			end = t.cut(start, end)
-			t.i = end
 			return start, end, true
 		case ideograph, hiragana:
-			t.i = after
 			return start, after, true
 		case emoji, modifier:
-			t.i = t.picture(start)
-			return start, t.i, true
+			return start, t.picture(start), true
 		case zwj: // what joins nothing to an emoji is the beginning of its token
 			if rest := strings.TrimLeft(t.s[start:], joiner); pictured(rest) {
-				t.i = t.picture(len(t.s) - len(rest))
-				return start, t.i, true
+				return start, t.picture(len(t.s) - len(rest)), true
 			}
 		case regional:
 			if c, flag := t.look(after); c == regional {
-				t.i = flag
 				return start, flag, true
 			}
 		default:
 			if keycap := t.keycap(start); keycap > 0 {
-				t.i = keycap
 				return start, keycap, true
 			}
 			if t.s[start] >= utf8.RuneSelf {
 				_, n := utf8.DecodeRuneInString(t.s[start:])
-				after = start + n // what extends it may begin a token
+				after = t.past(start+n, extend) // what else extends it may begin a token
 			} else {
 				after = start + 1
 			}
@@ -88,6 +89,18 @@ func (t *tokenizer) next() (start, end int, ok bool) {
 		t.i = after
 	}
 	return 0, 0, false
+}
+
+// past returns the end of a run of characters of a class.
+func (t *tokenizer) past(i int, c class) int {
+	for i < len(t.s) {
+		r, n := utf8.DecodeRuneInString(t.s[i:])
+		if classOf(r) != c {
+			break
+		}
+		i += n
+	}
+	return i
 }
 
 // word follows the rules that keep characters together from start. It is not ok where only underscores

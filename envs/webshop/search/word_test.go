@@ -2,7 +2,10 @@ package search
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // The way for plain words finds the same end as the rules.
@@ -91,6 +94,35 @@ func TestParts(t *testing.T) {
 			if got[k] != want[k] {
 				t.Fatalf("%q: %v, want %v", query, got, want)
 			}
+		}
+	}
+}
+
+// No token of any kind is longer than Lucene's longest, and texts of such tokens are found again.
+func TestLongTokens(t *testing.T) {
+	t.Parallel()
+	marks := strings.Repeat("\u0301", 70_000) // longer than the lengths that an index keeps
+	for _, text := range []string{
+		strings.Repeat("x", 1000), strings.Repeat("ก", 1000), strings.Repeat("👩\u200d", 400) + "👩",
+		"漢" + marks, "🇩🇪" + marks, "🏽" + marks, strings.Repeat("\u200d", 400) + "👩", "é" + marks,
+	} {
+		begin, _ := utf8.DecodeRuneInString(text)
+		tok, last := tokenizer{s: text}, 0
+		for {
+			start, end, ok := tok.next()
+			if !ok {
+				break
+			}
+			if n := len(utf16.Encode([]rune(text[start:end]))); start < last || end <= start || n > maxToken {
+				t.Errorf("%q and so on: bytes %d to %d, %d units, after %d", begin, start, end, n, last)
+			}
+			last = end
+		}
+		b := NewBuilder()
+		b.Add("b", b.Prepare(text))
+		b.Add("a", b.Prepare(text))
+		if x := b.Index(); len(x.Search(text, 3, ByID)) != 2 {
+			t.Errorf("%q and so on is not found; %d terms", begin, x.Terms())
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -133,12 +134,31 @@ func readCache(ctx context.Context, file string, paths catalog.Paths, cfg Config
 	return nil, err
 }
 
+// abandoned is the age from which on a part of a cache is taken for one whose writer died: writing the
+// largest shop takes seconds.
+const abandoned = time.Hour
+
+// tidy removes what writers of this cache left that died. What cannot be removed stays: it is in nobody's
+// way but the disk's.
+func tidy(file string) {
+	parts, err := filepath.Glob(file + ".*.part")
+	if err != nil {
+		return // the folder's name is no pattern
+	}
+	for _, part := range parts {
+		if info, err := os.Stat(part); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(part)
+		}
+	}
+}
+
 // writeCache writes a cache beside its place and moves it there, so that no reader sees half of one.
 func writeCache(file string, s *Shop, limit int) (err error) {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	tidy(file)
 	f, err := os.CreateTemp(dir, filepath.Base(file)+".*.part")
 	if err != nil {
 		return err

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hindsightrl/harness/envs/webshop/catalog"
 	"github.com/hindsightrl/harness/envs/webshop/gen"
@@ -139,6 +141,17 @@ func TestCache(t *testing.T) {
 	}
 	noted("damaged")
 
+	// A part that a writer left which died goes with the next writing, one that is being written does not.
+	old, fresh := file+".1.part", file+".2.part"
+	for _, part := range []string{old, fresh} {
+		if err := os.WriteFile(part, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-48*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+
 	// Any change of the data is seen, also one that leaves sizes as they are.
 	human := filepath.Join(data, "items_human_ins.json")
 	b, err := os.ReadFile(human)
@@ -152,6 +165,9 @@ func TestCache(t *testing.T) {
 		t.Error("a change of the data is not seen")
 	}
 	noted("other data")
+	if left := files(); slices.Contains(left, old) || !slices.Contains(left, fresh) {
+		t.Errorf("parts of caches: %q", left)
+	}
 }
 
 // Without a folder to write to, the shop opens and says so.
@@ -191,7 +207,7 @@ func TestFormats(t *testing.T) {
 	for _, text := range []string{"Men's Ponies’ 3.5mm U.S.A. don't_stop relational", "カタカナ漢字ひらがな Élan İSTANBUL ΣΑΣ 👩‍👩‍👧 #️⃣ ไทย"} {
 		fmt.Fprintln(h, search.Analyze(text))
 	}
-	const want = "1 2 0d790262b283fb29"
+	const want = "1 3 0d790262b283fb29"
 	if got := fmt.Sprintf("%d %d %x", catalog.Format, search.Format, h.Sum(nil)[:8]); got != want {
 		t.Errorf("formats and sum %s, want %s", got, want)
 	}
