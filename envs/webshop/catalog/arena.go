@@ -44,6 +44,9 @@ func (a *arena) text(s string) string {
 
 // take makes room for n items in a block, apart from all others.
 func take[T any](block *[]T, n, size int) []T {
+	if n == 0 {
+		return []T{} // before the first block too: an empty list is not none
+	}
 	if n > cap(*block)-len(*block) {
 		if n > size/4 {
 			return make([]T, n)

@@ -11,6 +11,9 @@ func TestArenaKeeps(t *testing.T) {
 	t.Parallel()
 	k := newKeeper(newTexts())
 	var kept []*Product
+	if first := k.list([]string{}); first == nil { // also before there is a block
+		t.Error("an empty list became none")
+	}
 	source := make([]byte, 0, 1<<10)
 	view := func(s string) string { source = append(source[:0], s...); return string(source) }
 	for i := range 3000 {
