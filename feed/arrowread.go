@@ -173,11 +173,8 @@ func (m *messages) Message() (*ipc.Message, error) {
 // size reads how long the metadata of the next message are.
 func (m *messages) size() (int64, error) {
 	var word [4]byte
-	switch _, err := io.ReadFull(m.r, word[:]); {
-	case errors.Is(err, io.EOF):
-		return 0, io.EOF
-	case err != nil:
-		return 0, err
+	if _, err := io.ReadFull(m.r, word[:]); err != nil {
+		return 0, whole(err) // a stream says where it ends: one that breaks off between two groups lacks some
 	}
 	if got := binary.LittleEndian.Uint32(word[:]); got != continuation {
 		return 0, fmt.Errorf("a message begins with %08x, want %08x", got, uint32(continuation))

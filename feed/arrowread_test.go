@@ -3,6 +3,7 @@ package feed
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -151,6 +152,20 @@ func TestMemoryFollowsWhatComes(t *testing.T) {
 	// Doubling to hold them takes twice as much in all, and room for as much again.
 	if got := after.TotalAlloc - before.TotalAlloc; got > 5*come {
 		t.Errorf("%d bytes were allocated for %d that came", got, come)
+	}
+}
+
+// TestStreamsThatBreakOff between two messages are not taken for shorter ones.
+func TestStreamsThatBreakOff(t *testing.T) {
+	t.Parallel()
+	raw := stream(t)
+	m := messagesOf(t, raw)
+	const end = 8 // bytes of the mark of the end
+	first := 8 + len(m[0].table.Bytes)
+	for _, n := range []int{0, first, len(raw) - end, len(raw) - 1} {
+		if _, rows, err := ReadArrow(bytes.NewReader(raw[:n])); !errors.Is(err, io.ErrUnexpectedEOF) || rows != nil {
+			t.Errorf("%d of %d bytes: %d rows, %v", n, len(raw), len(rows), err)
+		}
 	}
 }
 
