@@ -101,10 +101,11 @@ func TestParts(t *testing.T) {
 // No token of any kind is longer than Lucene's longest, and texts of such tokens are found again.
 func TestLongTokens(t *testing.T) {
 	t.Parallel()
-	marks := strings.Repeat("\u0301", 70_000) // longer than the lengths that an index keeps
+	const tooLong = 70_000 // bytes, for the lengths that an index keeps
+	marks := strings.Repeat("\u0301", 400)
 	for _, text := range []string{
 		strings.Repeat("x", 1000), strings.Repeat("ก", 1000), strings.Repeat("👩\u200d", 400) + "👩",
-		"漢" + marks, "🇩🇪" + marks, "🏽" + marks, strings.Repeat("\u200d", 400) + "👩", "é" + marks,
+		"漢" + strings.Repeat("\u0301", tooLong/2), "🇩🇪" + marks, "🏽" + marks, strings.Repeat("\u200d", 400) + "👩", "é" + marks,
 	} {
 		begin, _ := utf8.DecodeRuneInString(text)
 		tok, last := tokenizer{s: text}, 0
