@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -255,9 +254,7 @@ func FuzzReadArrow(f *testing.F) {
 // be written, and the rest is an error, never a panic.
 func TestSpoiltBytesAreRefused(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(1, 1)) // FuzzReadArrow looks for what these do not find
 	streams := [][]byte{stream(t), stream(t)}
 	for _, raw := range spoilt(t) {
 		streams = append(streams, raw)
