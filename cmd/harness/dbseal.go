@@ -57,17 +57,12 @@ func sealLedger(ctx context.Context, g *globals, db *store.Store, path, out stri
 		return errext.WithHint(errext.WithCode(fmt.Errorf("ledger %q is not as it was sealed in %s: nothing was written", path, out), exitBelow),
 			"harness db check --db "+path+" says what else is damaged; a sound copy of the ledger is what helps")
 	}
-	f, err := os.CreateTemp(dirOf(out), ".seal-*")
+	err = writeWhole(out, func(f *os.File) error {
+		_, err := fresh.WriteTo(f)
+		return errors.Join(err, f.Sync())
+	})
 	if err != nil {
-		return fmt.Errorf("write seal: %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = fresh.WriteTo(f)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write seal %s: %w", out, err)
-	}
-	if err := os.Rename(f.Name(), out); err != nil {
-		return err
 	}
 	fmt.Fprintf(g.stdout, "%s: %s\n", out, coverage(fresh, fresh))
 	return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -107,19 +106,17 @@ func (c *exportCommand) write(src *ledgerSource, lease harness.Lease, h *feed.He
 		}
 		return copyRows(c.st.soft, src, lease, h, x)
 	}
-	f, err := os.CreateTemp(dirOf(c.out), ".export-*")
+	err := writeWhole(c.out, func(f *os.File) error {
+		x, err := c.exporter(nopCloser{f}, h)
+		if err != nil {
+			return err
+		}
+		return copyRows(c.st.soft, src, lease, h, x)
+	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", c.out, err)
 	}
-	defer os.Remove(f.Name())
-	x, err := c.exporter(nopCloser{f}, h)
-	if err == nil {
-		err = copyRows(c.st.soft, src, lease, h, x)
-	}
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", c.out, err)
-	}
-	return os.Rename(f.Name(), c.out)
+	return nil
 }
 
 // nopCloser hides that a file can be closed: the Parquet writer would, and the rename comes after.
@@ -128,13 +125,6 @@ type nopCloser struct {
 }
 
 func (n nopCloser) Write(b []byte) (int, error) { return n.w.Write(b) }
-
-func dirOf(path string) string {
-	if i := strings.LastIndexByte(path, os.PathSeparator); i >= 0 {
-		return path[:i+1]
-	}
-	return "."
-}
 
 func (c *exportCommand) exporter(w nopCloser, h *feed.Header) (feed.Exporter, error) {
 	switch c.format {

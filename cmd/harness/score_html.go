@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/hindsightrl/harness"
@@ -56,20 +55,10 @@ func writeScoreHTML(path string, page htmlPage) error {
 	if err := scorePage.Execute(&b, page); err != nil {
 		return fmt.Errorf("write page %q: %w", path, err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".page-*")
-	if err != nil {
-		return fmt.Errorf("write page %q: %w", path, err)
-	}
-	defer os.Remove(f.Name()) // gone already where the rename worked
-	_, err = f.Write(b.Bytes())
-	for _, end := range []func() error{func() error { return f.Chmod(0o644) }, f.Close} {
-		if e := end(); err == nil {
-			err = e
-		}
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
+	err := writeWhole(path, func(f *os.File) error {
+		_, err := f.Write(b.Bytes())
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write page %q: %w", path, err)
 	}
