@@ -33,7 +33,7 @@ install() {
 	shift 2
 	[ -x "$environment/bin/python" ] || "$base" -m venv "$environment"
 	"$environment/bin/pip" install -q "$@" >"$work/log" 2>&1 && return
-	echo "test-python: pip cannot install $library ($*): $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")" >>"$work/missing"
+	echo "test-python: pip cannot install $library ($*): $({ grep ERROR "$work/log" || cat "$work/log"; } | tail -n 1 | cut -c 1-200)" >>"$work/missing"
 	return 1
 }
 
@@ -45,7 +45,7 @@ if [ "${HARNESS_TORCH:-}" = install ] || [ "$e2e" = 1 ]; then
 fi
 if [ "$e2e" = 1 ]; then
 	install torch trl trl==1.16.0 transformers==5.24.0 && libraries="$libraries trl"
-	install torch "verl's tensors" ray tensordict==0.15.3 && install torch verl --no-deps verl==0.9.1 && libraries="$libraries verl"
+	install torch "verl's tensors" ray tensordict==0.15.3 hydra-core && install torch verl --no-deps verl==0.9.1 && libraries="$libraries verl"
 	install torch skyrl --no-deps skyrl==0.3.0 && libraries="$libraries skyrl"
 fi
 # What PYTHON has serves the tests, after their own packages.
