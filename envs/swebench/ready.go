@@ -79,7 +79,9 @@ func (r *ready) take(ctx context.Context, in *Instance) (box, baseline, error) {
 	select {
 	case <-w.done:
 	case <-ctx.Done():
-		return nil, baseline{}, errors.Join(ctx.Err(), w.remove())
+	}
+	if err := ctx.Err(); err != nil { // also where both are true, between which select chooses at random
+		return nil, baseline{}, errors.Join(err, w.remove())
 	}
 	if w.err != nil {
 		return nil, baseline{}, nil //nolint:nilerr // the episode starts one itself, and meets the same error

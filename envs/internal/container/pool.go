@@ -100,13 +100,20 @@ func (w *warm) remove() error {
 	return w.c.Remove(context.Background())
 }
 
-// Take returns a container that waited, if it still lives, or starts one. The caller removes it.
+// Take returns a container that waited, if it still lives, or starts one. The caller removes it. Once
+// ctx has ended it hands out none: what waits stays, what it had taken by then is removed.
 func (p *Pool) Take(ctx context.Context, spec Spec) (*Container, error) {
-	for w := p.next(spec.key()); w != nil; w = p.next(spec.key()) {
+	for ctx.Err() == nil {
+		w := p.next(spec.key())
+		if w == nil {
+			break
+		}
 		select {
 		case <-w.done:
 		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), w.remove())
+		}
+		if err := ctx.Err(); err != nil { // also where both are true, between which select chooses at random
+			return nil, errors.Join(err, w.remove())
 		}
 		if w.c == nil {
 			continue // why it did not start, a start of our own will say

@@ -189,12 +189,20 @@ func TestAPoolOfContainersThatCannotStart(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	p.Warm(container.Spec{Image: containertest.Image(t, e)}, 1)
-	if _, err := p.Take(ended, container.Spec{Image: containertest.Image(t, e)}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
+	good := container.Spec{Image: containertest.Image(t, e)}
+	p.Warm(good, 1)
+	if _, err := p.Take(ended, good); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end, of one on its way: %v", err)
+	}
+	p.Wait()
+	if _, err := p.Take(ended, good); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end, of one that is ready: %v", err)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
+	}
+	if n, err := e.Reap(t.Context(), func(string) bool { return false }); err != nil || n != 0 {
+		t.Errorf("%d containers were left, %v", n, err)
 	}
 }
 
