@@ -113,9 +113,10 @@ type Server struct {
 	posting sync.Mutex // one version at a time
 	loaded  int32      // newest version that OnVersion took; −1 = none in this process
 
-	stop context.Context // ends with Run: connections close
-	halt context.CancelFunc
-	live sync.WaitGroup
+	stop     context.Context // ends with Run: connections close
+	halt     context.CancelFunc
+	entering sync.Mutex // a connection comes in before stop ends, or not at all
+	live     sync.WaitGroup
 }
 
 // NewServer checks the configuration and returns a server that listens nowhere: see Handler.
@@ -134,9 +135,23 @@ func NewServer(cfg Config) (*Server, error) {
 // Run watches for new groups until ctx ends, then closes the connections and waits for them.
 func (s *Server) Run(ctx context.Context) error {
 	err := s.cfg.Source.Watch(ctx, s.wake.all)
+	s.entering.Lock()
 	s.halt()
+	s.entering.Unlock()
 	s.live.Wait()
 	return err
+}
+
+// enter counts a connection among those that Run waits for, which then calls live.Done; false once the server
+// is going down.
+func (s *Server) enter() bool {
+	s.entering.Lock()
+	defer s.entering.Unlock()
+	if s.stop.Err() != nil {
+		return false
+	}
+	s.live.Add(1)
+	return true
 }
 
 // recheck is how often a waiting request looks by itself: leases run out without anybody saying so.

@@ -1,13 +1,16 @@
 package feed
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -395,6 +398,69 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
+// comingIn is a connection whose handshake is answered when hold lets it.
+type comingIn struct {
+	net.Conn
+	http.ResponseWriter
+	hold func()
+}
+
+func (c *comingIn) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return c, bufio.NewReadWriter(bufio.NewReader(c.Conn), bufio.NewWriter(c.Conn)), nil
+}
+
+func (c *comingIn) Write(p []byte) (int, error) {
+	c.hold()
+	return c.Conn.Write(p)
+}
+
+// TestRunWaitsForAConnectionThatIsComingIn: one whose handshake is not over yet when the server goes down is
+// closed and waited for as well.
+func TestRunWaitsForAConnectionThatIsComingIn(t *testing.T) {
+	t.Parallel()
+	m := newMemory(1, 1, 1, 1)
+	s, err := NewServer(Config{Book: m, Source: m, Versions: m, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }()
+	here, there := net.Pipe()
+	defer there.Close()
+	go io.Copy(io.Discard, there) //nolint:errcheck // it ends with the connection
+	served := make(chan struct{})
+	var once sync.Once
+	w := &comingIn{Conn: here, ResponseWriter: httptest.NewRecorder(), hold: func() {
+		once.Do(func() {
+			cancel()
+			<-s.stop.Done()
+			select {
+			case <-ran:
+				t.Error("Run ended before a connection did")
+				ran <- nil
+			case <-time.After(50 * time.Millisecond): // a mistake shows within that; its absence always
+			}
+		})
+	}}
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/ws", nil)
+	for k, v := range map[string]string{"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="} {
+		r.Header.Set(k, v)
+	}
+	go func() {
+		defer close(served)
+		s.Handler().ServeHTTP(w, r)
+	}()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-served:
+	case <-time.After(time.Minute):
+		t.Error("the connection outlives the server")
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	m := newMemory(0, 0, 0, 0)
@@ -420,7 +486,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		req, err := parseRequest(raw)
 		if err == nil {

@@ -38,16 +38,15 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.conns.Release(1)
-	if s.stop.Err() != nil {
+	if !s.enter() {
 		writeError(w, errStopping)
 		return
 	}
+	defer s.live.Done()
 	c, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // Upgrade has answered
 	}
-	s.live.Add(1)
-	defer s.live.Done()
 	k := &wsConn{s: s, c: c}
 	k.ctx, k.stop = context.WithCancel(s.stop)
 	defer k.close()
