@@ -75,12 +75,13 @@ Start with:  harness rollout`,
 	)
 	root.AddCommand(
 		newRollout(st, g), newPanel(g), newEnv(st, g), newModel(st, g),
-		newRuns(g), newShow(g), newReplay(g), newVote(g), newScore(st, g), newCredit(g), newExplain(g),
+		newRuns(g), newCompare(g), newShow(g), newReplay(g), newVote(g), newScore(st, g), newCredit(g), newExplain(g),
 		newSWEBench(st, g),
 		newServe(st, g), newTrainFeed(st, g), newExport(st, g), newImport(st, g),
 		newDB(g), newVerify(g), newDoctor(g), newAnalyse(g), newConfig(g),
 	)
 	forbidStrayArgs(root)
+	completeNames(root)
 	return root
 }
 

@@ -31,8 +31,9 @@ func newRuns(g *globals) *cobra.Command {
   harness runs nightly --status failed
   harness runs nightly --events
   harness runs nightly --spans`,
-		GroupID: "look",
-		Args:    cobra.MaximumNArgs(1),
+		GroupID:           "look",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return readLedger(cmd.Context(), c.db, func(db *store.Store) error {
 				if len(args) == 0 && (c.failures || c.showSpans || c.status != "") {
