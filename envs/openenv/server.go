@@ -159,10 +159,10 @@ func (s *Server) end(x *session, why *fault) {
 	first := !x.ended
 	x.ended = true
 	bury := first && x.busy == 0
-	s.mu.Unlock()
-	if kick != nil && why != nil {
+	if kick != nil && why != nil { // under mu: Close takes every session's kick under it, and then waits for all
 		s.kicks.Go(func() { kick(why) }) // a client that reads nothing must not hold up the others
 	}
+	s.mu.Unlock()
 	if bury {
 		s.bury(x)
 	}
@@ -180,6 +180,10 @@ func (s *Server) bury(x *session) {
 func (s *Server) reap() {
 	why := &fault{Message: "the session was idle for " + s.cfg.Idle.String() + " and has ended: connect again", Code: codeSession}
 	s.mu.Lock()
+	if s.closed { // Close ends them all
+		s.mu.Unlock()
+		return
+	}
 	now := s.cfg.Now()
 	var idle []*session
 	for _, x := range s.sessions {
@@ -187,6 +191,7 @@ func (s *Server) reap() {
 			x.ended = true // from here on no call can begin
 			idle = append(idle, x)
 			if kick := x.kick; kick != nil {
+				x.kick = nil
 				s.kicks.Go(func() { kick(why) })
 			}
 		}
