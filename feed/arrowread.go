@@ -18,7 +18,7 @@ import (
 const (
 	maxMetadata = 64 << 20 // bytes of the header, or of a group's layout
 	maxGroup    = 4 << 30  // bytes of a group
-	ahead       = 1 << 20  // bytes of memory that are taken before as many have come
+	ahead       = 4 << 20  // bytes of memory that are taken before as many have come
 )
 
 // ReadArrow reads a stream that ArrowWriter wrote. The rows share the stream's buffers. Memory is taken as

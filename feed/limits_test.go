@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -98,6 +99,80 @@ func TestRowsInMemoryAreBounded(t *testing.T) {
 	}
 	if most > room*rows || most < rows {
 		t.Errorf("%d rows in memory at a time, the bound has room for %d", most, room*rows)
+	}
+}
+
+// pairedSource reads no group before another one is being read.
+type pairedSource struct {
+	*memoryBook
+	both sync.WaitGroup
+}
+
+func (p *pairedSource) Steps(ctx context.Context, l harness.Lease, g int) ([]harness.FeedStep, error) {
+	p.both.Done()
+	p.both.Wait()
+	return p.memoryBook.Steps(ctx, l, g)
+}
+
+// TestGroupsAreReadAtTheSameTime: as many of a batch as the bound on memory lets in, and not one after another.
+func TestGroupsAreReadAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	src := &pairedSource{memoryBook: newMemory(1+readAhead, 2, 3, 4)}
+	src.both.Add(1 + readAhead)
+	_, url := startServer(t, src.memoryBook, func(c *Config) { c.Source = src })
+	c := dial(t, url)
+	if a := call(t, c, fmt.Sprintf(`{"op":"lease","lease":"a","groups":%d}`, 1+readAhead)); a.Batch == nil {
+		t.Fatalf("%+v", a)
+	}
+	_, raw, err := c.NextReader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rows, err := ReadArrow(raw)
+	if err != nil || len(rows) != 2*(1+readAhead) {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	for i := range rows {
+		if want := int32(i / 2); rows[i].Group != want {
+			t.Errorf("row %d is of group %d, want %d: groups come in the order of the lease", i, rows[i].Group, want)
+		}
+	}
+}
+
+// brokenSource cannot read one group.
+type brokenSource struct {
+	*memoryBook
+	group int
+}
+
+func (b *brokenSource) Steps(ctx context.Context, l harness.Lease, g int) ([]harness.FeedStep, error) {
+	if g == b.group {
+		return nil, errors.New("the disk is gone")
+	}
+	return b.memoryBook.Steps(ctx, l, g)
+}
+
+// TestABatchThatBreaksOffGivesItsMemoryBack: what was read ahead of the group that could not be read included.
+func TestABatchThatBreaksOffGivesItsMemoryBack(t *testing.T) {
+	t.Parallel()
+	const groups = 4
+	for broken := range groups {
+		src := &brokenSource{newMemory(groups, 2, 3, 4), broken}
+		s, _ := startServer(t, src.memoryBook, func(c *Config) { c.Source = src })
+		l, _, err := s.lease(t.Context(), &request{Op: opLease, Lease: "a", Groups: groups, TTL: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := s.open(t.Context(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.send(t.Context(), io.Discard, b, FormatArrow); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("send group %d", broken)) {
+			t.Errorf("group %d is broken: %v", broken, err)
+		}
+		if !s.memory.TryAcquire(s.cfg.Memory) {
+			t.Errorf("group %d is broken: some of the memory is held for good", broken)
+		}
 	}
 }
 

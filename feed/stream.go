@@ -35,8 +35,12 @@ const (
 	bytesPerPrompt = 2 * 4
 )
 
-// send writes a batch, one group at a time, and reads the next one meanwhile: what it keeps in memory is
-// two groups at most, under the bound that all connections share.
+// readAhead is how many groups of a batch are read while one is sent. They are read at the same time: taking
+// a group out of the ledger costs more than sending it.
+const readAhead = 2
+
+// send writes a batch, one group at a time, and reads the next ones meanwhile: what it keeps in memory is
+// 1 + readAhead groups at most, under the bound that all connections share.
 func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) error {
 	buf := gathers.Get().(*gather)
 	buf.w, buf.small = w, buf.small[:0]
@@ -48,49 +52,60 @@ func (s *Server) send(ctx context.Context, w io.Writer, b batch, format string) 
 	if err != nil {
 		return err
 	}
-	var next *loading
-	for i, g := range b.lease.Groups {
-		now := next
-		if now == nil {
-			n := s.weight(g)
+	var reading []*loading // in the order of the lease
+	defer func() {
+		for _, l := range reading { // of a batch that broke off
+			<-l.done
+			s.memory.Release(l.weight)
+		}
+	}()
+	for next := 0; next < len(b.lease.Groups) || len(reading) > 0; {
+		if len(reading) == 0 {
+			n := s.weight(b.lease.Groups[next])
 			if err := s.memory.Acquire(ctx, n); err != nil {
 				return err
 			}
-			now = s.load(ctx, b, g, n)
+			reading = append(reading, s.load(ctx, b, b.lease.Groups[next], n))
+			next++
 		}
-		next = nil
 		// Read ahead where there is room: a group that waits for room while it holds some could wait for
 		// another that does the same.
-		if i+1 < len(b.lease.Groups) {
-			g := b.lease.Groups[i+1]
-			if n := s.weight(g); s.memory.TryAcquire(n) {
-				next = s.load(ctx, b, g, n)
+		for ; next < len(b.lease.Groups) && len(reading) <= readAhead; next++ {
+			n := s.weight(b.lease.Groups[next])
+			if !s.memory.TryAcquire(n) {
+				break
 			}
+			reading = append(reading, s.load(ctx, b, b.lease.Groups[next], n))
 		}
-		<-now.done
-		err := now.err
-		if err == nil {
-			if err = out.Write(now.rows); err == nil {
-				err = buf.Flush()
-			}
-		}
-		if err == nil {
-			s.sent(sentGroup(b, g, now.rows))
-		}
-		now.rows = nil // gone before the room for it is
-		s.memory.Release(now.weight)
-		if err != nil {
-			if next != nil {
-				<-next.done
-				s.memory.Release(next.weight)
-			}
-			return fmt.Errorf("send group %d: %w", g.Index, err)
+		now := reading[0]
+		reading = reading[1:]
+		if err := s.sendGroup(now, b, out, buf); err != nil {
+			return fmt.Errorf("send group %d: %w", now.group.Index, err)
 		}
 	}
 	if err := out.Close(); err != nil {
 		return err
 	}
 	return buf.Flush()
+}
+
+// sendGroup writes a group once it is read, and gives the room for it back.
+func (s *Server) sendGroup(l *loading, b batch, out encoder, buf *gather) error {
+	<-l.done
+	defer s.memory.Release(l.weight)
+	if l.err != nil {
+		return l.err
+	}
+	rows := l.rows
+	l.rows = nil // gone before the room for it is
+	if err := out.Write(rows); err != nil {
+		return err
+	}
+	if err := buf.Flush(); err != nil {
+		return err
+	}
+	s.sent(sentGroup(b, l.group, rows))
+	return nil
 }
 
 func (s *Server) sent(g Sent) {
@@ -119,6 +134,7 @@ func (s *Server) weight(g harness.FeedGroup) int64 {
 
 // loading is a group that is being read.
 type loading struct {
+	group  harness.FeedGroup
 	done   chan struct{} // closed when rows or err is there
 	rows   []Row
 	err    error
@@ -126,7 +142,7 @@ type loading struct {
 }
 
 func (s *Server) load(ctx context.Context, b batch, g harness.FeedGroup, weight int64) *loading {
-	l := &loading{done: make(chan struct{}), weight: weight}
+	l := &loading{group: g, done: make(chan struct{}), weight: weight}
 	go func() {
 		defer close(l.done)
 		l.rows, l.err = rows(ctx, s.cfg.Source, b.lease, b.header, g.Index)

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -166,6 +167,59 @@ func TestColumnsRoundTrip(t *testing.T) {
 		same := slices.EqualFunc(v, got, func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) })
 		if err != nil || !same || (v == nil) != (got == nil) {
 			t.Errorf("%v came back as %v: %v", v, got, err)
+		}
+	}
+}
+
+// TestTakenColumnsAreThoseThatAreRead: what takes a column where it lies gives what decodes it, in every form
+// and at every place in memory.
+func TestTakenColumnsAreThoseThatAreRead(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 3))
+	forms := [][]byte{{codecRaw}, {codecRaw, 1}, {codecRaw, 1, 2, 3, 4}, {codecRaw, 1, 2, 3, 4, 5}, {codecRepeat, 0, 0, 128, 63, 3}, {}}
+	for n := range 40 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = math.Float32frombits(r.Uint32())
+		}
+		forms = append(forms, floatColumn(v))
+	}
+	forms = append(forms, floatColumn(make([]float32, 900))) // through zstd
+	same := func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
+	for _, blob := range forms {
+		want, wantErr := float32s(blob)
+		for shift := range 8 {
+			moved := append(make([]byte, shift, shift+len(blob)), blob...)[shift:]
+			got, err := takeFloat32s(moved)
+			if !slices.EqualFunc(want, got, same) || (want == nil) != (got == nil) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+				t.Errorf("% x, shifted by %d: %v, %v; read it is %v, %v", blob, shift, got, err, want, wantErr)
+			}
+		}
+	}
+	for _, v := range []any{nil, "text", int64(1)} {
+		want, wantErr := float32s(v)
+		got, err := takeFloat32s(v)
+		if got != nil || want != nil || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+			t.Errorf("%v: %v, %v; read it is %v, %v", v, got, err, want, wantErr)
+		}
+	}
+}
+
+func TestFlagsRoundTrip(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(4, 4))
+	for n := range 40 {
+		mask := make([]bool, n)
+		for i := range mask {
+			mask[i] = r.IntN(2) == 0
+		}
+		if got, err := unpackBits(packBits(mask), n); err != nil || !slices.Equal(got, mask) {
+			t.Errorf("%v came back as %v: %v", mask, got, err)
+		}
+	}
+	for _, n := range []int{8, 17} {
+		if got, err := unpackBits(make([]byte, 2), n); !errors.Is(err, errBlob) {
+			t.Errorf("two bytes for %d flags: %v, %v", n, got, err)
 		}
 	}
 }

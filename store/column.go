@@ -104,7 +104,7 @@ func appendWords[T int32 | float32](out []byte, v []T) []byte {
 		return out
 	}
 	if littleEndian {
-		return append(out, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))...)
+		return append(out, bytesOf(v)...)
 	}
 	switch v := any(v).(type) {
 	case []int32:
@@ -154,10 +154,19 @@ func wordsOf(raw []byte) ([]uint32, error) {
 		return nil, badBlob("column of %d bytes", len(raw))
 	}
 	out := make([]uint32, len(raw)/4)
+	if littleEndian {
+		copy(bytesOf(out), raw)
+		return out, nil
+	}
 	for i := range out {
 		out[i] = binary.LittleEndian.Uint32(raw[4*i:])
 	}
 	return out, nil
+}
+
+// bytesOf are words as they lie in memory.
+func bytesOf[T int32 | uint32 | float32](w []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 4*len(w))
 }
 
 // valuesOf are words as what they are the bits of, in the same memory.
@@ -217,6 +226,17 @@ func float32s(v any) ([]float32, error) {
 	}
 	w, err := column(blob, nil)
 	return valuesOf[float32](w), err
+}
+
+// takeFloat32s is float32s of a BLOB that nobody else reads: what is raw in it becomes the column where it
+// lies, in memory that is used already.
+func takeFloat32s(v any) ([]float32, error) {
+	blob, ok := v.([]byte)
+	if !ok || !littleEndian || len(blob) < 5 || blob[0] != codecRaw || len(blob)%4 != 1 || uintptr(unsafe.Pointer(unsafe.SliceData(blob)))%4 != 0 {
+		return float32s(v)
+	}
+	copy(blob, blob[1:])
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(blob))), len(blob)/4), nil
 }
 
 // blobOf returns the bytes of a BLOB; ok is false for NULL.

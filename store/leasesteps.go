@@ -73,7 +73,7 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 	f.Shared = sharedTokens(f.Index, shared, f.Tokens, f.Fork)
 	if base != nil && factor != nil {
 		f.Credit = &harness.StepCredit{Base: *base, Factor: *factor}
-		if f.Credit.Tokens, err = float32s(advantages.v); err != nil {
+		if f.Credit.Tokens, err = takeFloat32s(advantages.v); err != nil {
 			return fail(err)
 		}
 	}
@@ -84,10 +84,10 @@ func scanFeedStep(scan func(...any) error, c *carry) (f harness.FeedStep, err er
 	if f.Scored.Status != harness.ScoreDone {
 		return f, nil
 	}
-	if f.Scored.Student.Values, err = float32s(student.v); err != nil {
+	if f.Scored.Student.Values, err = takeFloat32s(student.v); err != nil {
 		return fail(err)
 	}
-	if f.Scored.Teacher.Values, err = float32s(teacher.v); err != nil {
+	if f.Scored.Teacher.Values, err = takeFloat32s(teacher.v); err != nil {
 		return fail(err)
 	}
 	if f.Scored.ActionMask, err = unpackBits(mask, *n); err != nil {

@@ -160,13 +160,23 @@ func packBits(mask []bool) []byte {
 	return out
 }
 
+// flagsOf are the eight flags of a byte of packBits.
+var flagsOf = func() (of [256][8]bool) {
+	for v := range of {
+		for i := range of[v] {
+			of[v][i] = v>>i&1 != 0
+		}
+	}
+	return of
+}()
+
 func unpackBits(b []byte, n int) ([]bool, error) {
 	if len(b) != (n+7)/8 {
 		return nil, badBlob("action mask of %d bytes for %d tokens", len(b), n)
 	}
 	out := make([]bool, n)
-	for i := range out {
-		out[i] = b[i/8]>>(i%8)&1 != 0
+	for i, v := range b {
+		copy(out[8*i:], flagsOf[v][:])
 	}
 	return out, nil
 }

@@ -67,7 +67,7 @@ func (r *tokenRow) targets() []any {
 	}
 }
 
-// decodeTokens is the inverse of encodeTokens; it moves the carry's prompt ids on.
+// decodeTokens is the inverse of encodeTokens; it moves the carry's prompt ids on, and uses r's BLOBs up.
 func decodeTokens(r *tokenRow, c *carry) (*harness.Tokens, error) {
 	if r.stepID == nil {
 		c.ids = nil
@@ -90,7 +90,7 @@ func decodeTokens(r *tokenRow, c *carry) (*harness.Tokens, error) {
 		to   *[]float32
 		v    cell
 	}{{"logprobs", &t.Logprobs, r.logprobs}, {"entropies", &t.Entropies, r.entropies}, {"entropy_low", &t.EntropyLow, r.low}, {"entropy_high", &t.EntropyHigh, r.high}} {
-		if *col.to, err = float32s(col.v.v); err != nil {
+		if *col.to, err = takeFloat32s(col.v.v); err != nil {
 			return nil, fmt.Errorf("%s: %w", col.name, err)
 		}
 	}
