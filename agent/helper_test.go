@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testutil.RunAndFindLeaks(m)) }
 
 // memory is a Recorder in memory. It refuses what the contract forbids.
 type memory struct {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -21,10 +22,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+	os.Exit(testutil.RunAndFindLeaks(m, goleak.IgnoreTopFunction("internal/poll.runtime_pollWait"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop")))
 }
 
 func stringBody(s string) io.Reader { return strings.NewReader(s) }

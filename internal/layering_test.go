@@ -84,6 +84,7 @@ var layers = []layer{
 		},
 	},
 	{folder: "importer", own: []string{".", "internal"}},
+	{folder: "internal/testutil", others: []string{"go.uber.org/goleak"}},
 	{folder: "internal", own: []string{".", "internal"}, others: []string{"github.com/klauspost/compress", "golang.org/x/text", "gopkg.in/yaml.v3", "gonum.org/v1/gonum"}},
 	{folder: "scripts", own: []string{""}, others: []string{"*"}},
 	{folder: "."},

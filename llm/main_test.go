@@ -1,10 +1,11 @@
 package llm_test
 
 import (
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 // TestMain fails the package where a goroutine outlives its test.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testutil.RunAndFindLeaks(m)) }

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 // childEnv makes the test binary play another process instead of running tests.
@@ -25,5 +25,5 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(testutil.RunAndFindLeaks(m))
 }

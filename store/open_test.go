@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 func latestSchema(t *testing.T) int {
@@ -243,7 +244,11 @@ func unprivileged(t *testing.T, dir string, args ...string) string {
 	if os.Getuid() == 0 {
 		// The test binary may lie where that user cannot go.
 		exe := filepath.Join(dir, "test.exe")
-		copyFile(t, cmd.Path, exe)
+		program, err := os.ReadFile(cmd.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		testutil.Executable(t, exe, program)
 		cmd = exec.CommandContext(t.Context(), exe, args...)
 		cmd.Env = append(os.Environ(), childEnv+"=open")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -3,14 +3,14 @@ package teacher
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testutil.RunAndFindLeaks(m)) }
 
 func user(text string) []harness.Message { return []harness.Message{{Role: "user", Content: text}} }
 

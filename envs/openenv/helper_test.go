@@ -6,19 +6,20 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/envtest"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testutil.RunAndFindLeaks(m)) }
 
 // clock is a clock that stands until it is moved. Deadlines of connections follow it, so it starts at the
 // real time.

@@ -9,15 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/internal/testutil"
 	"github.com/hindsightrl/harness/llm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testutil.RunAndFindLeaks(m)) }
 
 // library skips the test where llama.cpp is not installed.
 func library(tb testing.TB) string {

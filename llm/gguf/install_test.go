@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 // pack makes an archive as npm does.
@@ -55,9 +56,7 @@ func fakeNPM(t *testing.T, archive []byte, script string) string {
 		script = "cp '" + dir + `/a.tgz' "$6/scope-name-1.tgz" && echo '[{"filename":"@scope/name-1.tgz"}]'`
 	}
 	body := "#!/bin/sh\n[ \"$1 $3 $4 $5\" = 'pack --json --ignore-scripts --pack-destination' ] || exit 9\n" + script + "\n"
-	if err := os.WriteFile(npm, []byte(body), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testutil.Executable(t, npm, []byte(body))
 	return npm
 }
 

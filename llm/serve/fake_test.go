@@ -9,19 +9,19 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/testutil"
 	"github.com/hindsightrl/harness/llm"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { os.Exit(testutil.RunAndFindLeaks(m)) }
 
 // The fake model's vocabulary: one token per byte, then the control tokens.
 const (

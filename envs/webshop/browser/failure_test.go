@@ -20,15 +20,14 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/webshop/catalog"
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 // fakeBrowser writes an executable that stands in for a browser.
 func fakeBrowser(t *testing.T, body string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "browser")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testutil.Executable(t, name, []byte("#!/bin/sh\n"+body+"\n"))
 	return name
 }
 

@@ -6,12 +6,12 @@ import (
 	"os"
 	"sync"
 	"testing"
-
-	"go.uber.org/goleak"
+	"time"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/webshop"
 	"github.com/hindsightrl/harness/envs/webshop/embedded"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 // shared is the suite of the tests that harm no browser: one Chromium for all of them.
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	if code == 0 {
-		if err := goleak.Find(); err != nil {
+		if err := testutil.FindLeaks(time.Minute); err != nil {
 			fmt.Fprintln(os.Stderr, "goroutines leaked:", err)
 			code = 1
 		}
