@@ -56,10 +56,11 @@ func Run(soft, hard context.Context, refs []harness.EpisodeRef, cfg Config) (Sta
 	}
 	g, ctx := errgroup.WithContext(hard)
 	g.SetLimit(cfg.Workers)
+	told := cfg.Workers // the first begin at once
 	for i, ref := range refs {
-		// The first begin at once, and none begins after a stop.
-		if i >= cfg.Workers && soft.Err() == nil && ctx.Err() == nil {
-			cfg.prepare(ref.Task)
+		// As many as there are workers may begin next; none does after a stop.
+		for ; i >= cfg.Workers && told < min(i+cfg.Workers, len(refs)) && soft.Err() == nil && ctx.Err() == nil; told++ {
+			cfg.prepare(refs[told].Task)
 		}
 		g.Go(func() error { // blocks while all workers are busy
 			return newEpisode(ref, cfg, c).run(soft, ctx)
@@ -72,7 +73,7 @@ func Run(soft, hard context.Context, refs []harness.EpisodeRef, cfg Config) (Sta
 	return c.stats, err
 }
 
-// prepare tells a suite that wants to know of the task that comes next.
+// prepare tells a suite that wants to know of a task that comes next.
 func (c Config) prepare(task harness.Task) {
 	if p, ok := c.Suites[task.Env].(harness.Preparer); ok {
 		p.Prepare(task)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/hindsightrl/harness"
 )
 
@@ -111,5 +113,61 @@ func TestErrorsOfASequenceEndTheRun(t *testing.T) {
 	strange.Task.Env = "nowhere"
 	if _, err := RunSeq(t.Context(), t.Context(), listed([]harness.EpisodeRef{strange}), cfg); err == nil || errors.Is(err, ErrStopped) {
 		t.Errorf("unknown environment: %v", err)
+	}
+}
+
+// TestASequenceTellsSuitesWhatComesNext: of every episode, in order, as many ahead as there are workers; at a
+// stop those that have not begun are left, and nothing more is taken.
+func TestASequenceTellsSuitesWhatComesNext(t *testing.T) {
+	t.Parallel()
+	const workers = 2
+	refs := panelRefs(6, 2)
+	env := &asked{}
+	cfg, rec := quick(t, &env.corridor, noise(false))
+	cfg.Suites = map[string]harness.Suite{"corridor": env}
+	cfg.Workers, cfg.MaxSteps = workers, 6
+	stats, err := RunSeq(t.Context(), t.Context(), listed(refs), cfg)
+	if err != nil || stats.Done != len(refs) {
+		t.Fatalf("%+v, %v", stats, err)
+	}
+	var want []string
+	for _, r := range refs {
+		want = append(want, r.Task.ID)
+	}
+	if diff := cmp.Diff(want, env.tasks); diff != "" {
+		t.Error(diff)
+	}
+	plain, list := quick(t, &corridor{}, noise(false))
+	plain.MaxSteps = cfg.MaxSteps
+	if _, err := Run(t.Context(), t.Context(), refs, plain); err != nil {
+		t.Fatal(err)
+	}
+	sameEpisodes(t, list, rec)
+
+	env = &asked{}
+	cfg.Suites = map[string]harness.Suite{"corridor": env}
+	stopped := make(chan struct{})
+	soft, stop := context.WithCancel(t.Context())
+	cfg.OnEvent = func(e Event) {
+		if e.Kind == EventStarted {
+			<-stopped // no worker is free before all that may be is taken
+		}
+	}
+	cfg.Recorder = newMemory()
+	stats, err = RunSeq(soft, t.Context(), func(context.Context) iter.Seq2[harness.EpisodeRef, error] {
+		return func(yield func(harness.EpisodeRef, error) bool) {
+			for i, r := range refs {
+				if i == 2*workers-1 {
+					stop()
+					close(stopped)
+				}
+				if !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}, cfg)
+	if !errors.Is(err, ErrStopped) || stats.Attempts > workers || stats.Episodes != len(env.tasks) || stats.Done+stats.Left != stats.Episodes {
+		t.Errorf("stopped: %+v, %v, %d told", stats, err, len(env.tasks))
 	}
 }

@@ -152,7 +152,7 @@ func left(ctx context.Context, db *store.Store, run int64) ([]harness.Task, erro
 }
 
 // ofThisMachine are the flags that a run does not store although it cannot go on without them.
-var ofThisMachine = []string{"data", "library", "api-key-env", "workers", "max-concurrent", "bridge", "original-image"}
+var ofThisMachine = []string{"data", "library", "api-key-env", "workers", "prepared", "max-concurrent", "bridge", "original-image"}
 
 // resumeCommand is the command line that goes on with a run.
 func resumeCommand(flags *pflag.FlagSet, run string) string {

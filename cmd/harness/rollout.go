@@ -104,7 +104,7 @@ func (c *rolloutCommand) flags(cmd *cobra.Command) {
 // not stored with it and may differ when it is resumed.
 var hereAndNow = map[string]bool{
 	"db": true, "name": true, "resume": true, "retry-failed": true, "workers": true, "json": true, "quiet": true,
-	"config": true, "help": true, "data": true, "panel": true, "api-key-env": true, "max-concurrent": true, "library": true, "nouns": true, "bridge": true, "original-image": true,
+	"config": true, "help": true, "data": true, "panel": true, "api-key-env": true, "max-concurrent": true, "library": true, "nouns": true, "bridge": true, "original-image": true, "prepared": true,
 }
 
 func (c *rolloutCommand) run(cmd *cobra.Command) error {

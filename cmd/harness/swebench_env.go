@@ -26,6 +26,7 @@ type repairFlags struct {
 	cpus        float64
 	disk        float64
 	processes   int64
+	prepared    int
 	command     time.Duration
 	evaluate    bool
 	tests       time.Duration
@@ -52,6 +53,7 @@ func (f *repairFlags) flags(cmd *cobra.Command) {
 	fl.Float64Var(&f.cpus, "cpus", 0, "SWE-bench: processors of a container (default 2)")
 	fl.Float64Var(&f.disk, "disk-gb", 0, "SWE-bench: what a container may write, in GiB (default 10)")
 	fl.Int64Var(&f.processes, "processes", 0, "SWE-bench: processes of a container (default 1024)")
+	fl.IntVar(&f.prepared, "prepared", swebench.DefaultReady, "SWE-bench: containers that are prepared for the episodes that come next, beside those at work, never more than --workers; 0 = none")
 	fl.DurationVar(&f.command, "command-timeout", 0, "SWE-bench: end a command that takes longer (default 1m of bash, 1m30s of tools)")
 	fl.BoolVar(&f.evaluate, "evaluate", true, "SWE-bench: run the hidden tests on each episode's patch; without it every reward is 0")
 	fl.DurationVar(&f.tests, "test-timeout", eval.DefaultTimeout, "SWE-bench: end hidden tests that take longer")
@@ -67,16 +69,19 @@ func (f *repairFlags) relaxed() []string {
 // config checks the flags and translates them.
 func (f *repairFlags) config() (cfg swebench.Config, err error) {
 	switch {
-	case f.memory < 0 || f.cpus < 0 || f.disk < 0 || f.processes < 0:
-		return cfg, hintUsage(errors.New("--memory-gb, --cpus, --disk-gb and --processes cannot be negative"), "leave them out for the defaults")
+	case f.memory < 0 || f.cpus < 0 || f.disk < 0 || f.processes < 0 || f.prepared < 0:
+		return cfg, hintUsage(errors.New("--memory-gb, --cpus, --disk-gb, --processes and --prepared cannot be negative"), "leave them out for the defaults")
 	case f.command < 0 || f.tests <= 0:
 		return cfg, hintUsage(errors.New("--command-timeout and --test-timeout must be above 0"), "leave them out for the defaults")
 	}
 	cfg = swebench.Config{
-		Images: f.images, StepTimeout: f.command, KeepHistory: f.keepHistory, Hints: f.hints,
+		Images: f.images, StepTimeout: f.command, KeepHistory: f.keepHistory, Hints: f.hints, Ready: f.prepared,
 		Limits: swebench.Limits{
 			Processes: f.processes, Memory: int64(f.memory * (1 << 30)), CPUs: f.cpus, Disk: int64(f.disk * (1 << 30)),
 		},
+	}
+	if f.prepared == 0 {
+		cfg.Ready = swebench.NoReady
 	}
 	if cfg.Interface, err = swebench.ParseInterface(f.face); err != nil {
 		return cfg, hintUsage(err, "there are --interface bash and --interface tools")

@@ -132,6 +132,9 @@ func TestRepairFlagsAreChecked(t *testing.T) {
 	if err != nil || cfg.Limits.Memory != 1<<29 || cfg.Relax.Network != "bridge" || !cfg.Relax.Privileges || cfg.Interface != swebench.Tools {
 		t.Errorf("config %+v, %v", cfg, err)
 	}
+	if cfg.Ready != swebench.NoReady {
+		t.Errorf("--prepared 0 prepares %d", cfg.Ready)
+	}
 	if f := good.formats(); f.For("swebench").MaxSteps != 50 || f.For("swebench").First != "agent_swebench_tools_first" || f.For("alfworld").First != "agent_alfworld_first" {
 		t.Errorf("formats: %+v", f)
 	}
@@ -139,6 +142,7 @@ func TestRepairFlagsAreChecked(t *testing.T) {
 		"interface": func(f *repairFlags) { f.face = "voice" },
 		"relax":     func(f *repairFlags) { f.relax = "everything" },
 		"memory":    func(f *repairFlags) { f.memory = -1 },
+		"prepared":  func(f *repairFlags) { f.prepared = -1 },
 		"timeout":   func(f *repairFlags) { f.command = -1 },
 		"tests":     func(f *repairFlags) { f.tests = 0 },
 		"arch":      func(f *repairFlags) { f.images.Arch = "mips" },

@@ -36,6 +36,8 @@ const (
 	DefaultBashTimeout  = 60 * time.Second
 	DefaultToolsTimeout = 90 * time.Second
 	DefaultSetupTimeout = 10 * time.Minute
+	DefaultReady        = 4
+	NoReady             = -1
 )
 
 // Config configures a Suite. The zero value is the bash interface in strict containers of the official
@@ -58,6 +60,9 @@ type Config struct {
 	Hints bool
 	// Patch bounds what is taken; the zero value is DefaultPatchLimits.
 	Patch PatchLimits
+	// Ready is how many containers are prepared ahead of the episodes that Prepare tells of, beside those of
+	// episodes under way; 0 is DefaultReady, NoReady none.
+	Ready int
 	// Judge evaluates patches; nil leaves every reward at 0 and says so.
 	Judge Judge
 }
@@ -74,6 +79,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SetupTimeout == 0 {
 		c.SetupTimeout = DefaultSetupTimeout
+	}
+	if c.Ready == 0 {
+		c.Ready = DefaultReady
 	}
 	if c.Patch == (PatchLimits{}) {
 		c.Patch = DefaultPatchLimits
@@ -92,6 +100,9 @@ func (c Config) Validate() error {
 	}
 	if c.StepTimeout < 0 || c.SetupTimeout < 0 {
 		return errors.New("swebench config: a time-out is below 0")
+	}
+	if c.Ready < NoReady {
+		return fmt.Errorf("swebench config: %d containers prepared ahead", c.Ready)
 	}
 	return c.Patch.Validate()
 }

@@ -2,6 +2,7 @@ package swebench_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,69 @@ func TestPreparedContainerIsFresh(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestGroupsArePrepared: the episodes of one task have a container each, none of which knows of another, and
+// whether what was prepared is taken, waits or is on its way when the suite is closed, nothing is left.
+func TestGroupsArePrepared(t *testing.T) {
+	t.Parallel()
+	engine, data := embtest.Open(t)
+	left := func() {
+		t.Helper()
+		if n, err := engine.Reap(t.Context(), func(string) bool { return false }); err != nil || n != 0 {
+			t.Errorf("%d containers were left, %v", n, err)
+		}
+	}
+	const group, spare = 3, 2
+	task := swebench.TaskOf(data.Instances[0])
+	s, err := swebench.New(engine, data, swebench.Config{Ready: group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range group + spare {
+		s.Prepare(task)
+	}
+	var envs []harness.Env
+	hosts := map[string]bool{}
+	for i := range group {
+		env, err := s.NewEnv(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := env.Reset(t.Context(), task); err != nil {
+			t.Fatal(err)
+		}
+		envs = append(envs, env)
+		seen := step(t, env, "cat /proc/sys/kernel/hostname; ls /tmp; git status --short").Observation.Text
+		if strings.Contains(seen, "left") {
+			t.Errorf("episode %d sees what another one left: %s", i, seen)
+		}
+		hosts[seen] = true
+		step(t, env, fmt.Sprintf("echo left > /tmp/left%d; echo left > left.txt", i))
+	}
+	if len(hosts) != group {
+		t.Errorf("%d episodes are in %d containers: %v", group, len(hosts), hosts)
+	}
+	s.Settle() // the spare ones wait
+	for _, env := range envs {
+		if err := env.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	left()
+	if s, err = swebench.New(engine, data, swebench.Config{Ready: group}); err != nil {
+		t.Fatal(err)
+	}
+	for range group + spare {
+		s.Prepare(task)
+	}
+	if err := s.Close(); err != nil { // as after an interrupt
+		t.Error(err)
+	}
+	left()
 }
 
 // BenchmarkReset is the start of an episode, and the start of one that was prepared while another worked.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hindsightrl/harness"
-	"github.com/hindsightrl/harness/envs/swebench/testlog"
 	"github.com/hindsightrl/harness/internal/errext"
 )
 
@@ -36,15 +35,9 @@ func (e *Env) Reset(ctx context.Context, task harness.Task) (harness.Observation
 	if err := ctx.Err(); err != nil {
 		return harness.Observation{}, err
 	}
-	in, err := e.suite.instance(task)
+	in, err := e.suite.playable(task)
 	if err != nil {
 		return harness.Observation{}, harness.FailFinal(harness.FailEnv, "reset", err)
-	}
-	if e.suite.cfg.Judge != nil { // better now than after the work
-		if _, err := EvalScript(in, testlog.V502); err != nil {
-			err = errext.WithHint(err, "use a data file of release 5, or let agents work without being judged: --evaluate=false")
-			return harness.Observation{}, harness.FailFinal(harness.FailEnv, "reset", err)
-		}
 	}
 	if err := e.Close(); err != nil {
 		return harness.Observation{}, err

@@ -4,23 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hindsightrl/harness"
 )
 
-// maxReady bounds the containers that wait for an episode.
-const maxReady = 2
-
 // ready holds containers that were started and prepared ahead of their episode. Each is taken once, by an
 // episode of the instance that it was prepared for; what an agent has seen never comes back here. It is safe
 // for concurrent use.
 type ready struct {
+	most    int // that may wait at a time
 	mu      sync.Mutex
+	wanted  []want      // by episodes there is no room for yet, the next one first
 	waiting []*readyBox // the oldest first
 	work    sync.WaitGroup
 	closed  bool
 	errs    []error // of containers that could not be removed; close returns them
+}
+
+// want is an episode that is about to begin, with what makes its container.
+type want struct {
+	in   *Instance
+	open func(context.Context) (box, baseline, error)
 }
 
 // readyBox is a prepared container, or one on its way.
@@ -33,46 +39,77 @@ type readyBox struct {
 	err    error
 }
 
-// begin starts what makes a container for an instance, unless one waits already.
+// begin starts what makes a container for an episode of an instance, now or when there is room for it.
 func (r *ready) begin(in *Instance, open func(context.Context) (box, baseline, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed || r.most <= 0 {
 		return
 	}
-	for _, w := range r.waiting {
-		if w.in == in {
-			return
+	r.wanted = append(r.wanted, want{in, open})
+	r.fill()
+}
+
+// fill starts what is wanted, as far as there is room. The caller holds the lock.
+func (r *ready) fill() {
+	for ; len(r.wanted) > 0 && len(r.waiting) < r.most; r.wanted = r.wanted[1:] {
+		next := r.wanted[0]
+		ctx, cancel := context.WithCancel(context.Background()) // it outlives the call that asks for it
+		w := &readyBox{in: next.in, cancel: cancel, done: make(chan struct{})}
+		r.waiting = append(r.waiting, w)
+		r.work.Go(func() {
+			defer close(w.done)
+			defer cancel()
+			w.box, w.start, w.err = next.open(ctx)
+		})
+	}
+}
+
+// next takes out what an episode of an instance gets: of several the first that is there, else the one that
+// is longest on its way. Where there is none, the episode that is wanted soonest is this one, and needs no
+// container any more.
+func (r *ready) next(in *Instance) *readyBox {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.fill()
+	at := -1
+	for i, w := range r.waiting {
+		if w.in != in {
+			continue
+		}
+		if w.there() {
+			at = i
+			break
+		}
+		if at < 0 {
+			at = i
 		}
 	}
-	if len(r.waiting) >= maxReady {
-		old := r.waiting[0]
-		r.waiting = r.waiting[1:]
-		r.work.Go(func() { r.fail(old.remove()) })
+	if at >= 0 {
+		w := r.waiting[at]
+		r.waiting = slices.Delete(r.waiting, at, at+1)
+		return w
 	}
-	ctx, cancel := context.WithCancel(context.Background()) // it outlives the call that asks for it
-	w := &readyBox{in: in, cancel: cancel, done: make(chan struct{})}
-	r.waiting = append(r.waiting, w)
-	r.work.Go(func() {
-		defer close(w.done)
-		defer cancel()
-		w.box, w.start, w.err = open(ctx)
-	})
+	if i := slices.IndexFunc(r.wanted, func(w want) bool { return w.in == in }); i >= 0 {
+		r.wanted = slices.Delete(r.wanted, i, i+1)
+	}
+	return nil
+}
+
+// there says whether a container's start has ended.
+func (w *readyBox) there() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // take returns the container that waits for an instance, once it is prepared; nil where there is none that
 // can be used. What went wrong with it, an own start will say.
 func (r *ready) take(ctx context.Context, in *Instance) (box, baseline, error) {
-	r.mu.Lock()
-	var w *readyBox
-	for i := range r.waiting {
-		if r.waiting[i].in == in {
-			w = r.waiting[i]
-			r.waiting = append(r.waiting[:i:i], r.waiting[i+1:]...)
-			break
-		}
-	}
-	r.mu.Unlock()
+	w := r.next(in)
 	if w == nil {
 		return nil, baseline{}, nil
 	}
@@ -119,7 +156,7 @@ func (w *readyBox) remove() error {
 func (r *ready) close() error {
 	r.mu.Lock()
 	left := r.waiting
-	r.waiting, r.closed = nil, true
+	r.waiting, r.wanted, r.closed = nil, nil, true
 	r.mu.Unlock()
 	for _, w := range left { // all at once
 		w.cancel()
@@ -133,10 +170,11 @@ func (r *ready) close() error {
 	return errors.Join(r.errs...)
 }
 
-// Prepare starts and prepares a container for an episode of a task that is about to begin, and returns at
-// once. Why it cannot be done, the episode's own Reset says.
+// Prepare starts and prepares a container for an episode of a task that is about to begin, as soon as fewer
+// than Config.Ready wait, and returns at once. Why it cannot be done, the episode's own Reset says. What is
+// prepared for an episode that never begins waits until Close.
 func (s *Suite) Prepare(task harness.Task) {
-	in, err := s.instance(task)
+	in, err := s.playable(task)
 	if err != nil {
 		return
 	}

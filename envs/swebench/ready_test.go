@@ -3,6 +3,7 @@ package swebench
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -29,76 +30,148 @@ func (b *countedBox) Alive(context.Context) error {
 	return nil
 }
 
-// TestReadyBoxesAreTakenOnce: one box an instance waits, it is taken once and by its instance alone, one that
-// died or never came about is none, and what nobody takes is removed.
-func TestReadyBoxesAreTakenOnce(t *testing.T) {
-	t.Parallel()
-	var live, opened atomic.Int32
-	var r ready
-	a, b, c := &Instance{ID: "a"}, &Instance{ID: "b"}, &Instance{ID: "c"}
-	begin := func(in *Instance, dead bool, err error) {
-		r.begin(in, func(context.Context) (box, baseline, error) {
-			if opened.Add(1); err != nil {
-				return nil, baseline{}, err
-			}
-			live.Add(1)
-			return &countedBox{live: &live, dead: dead}, baseline{commit: in.ID}, nil
-		})
-	}
-	take := func(in *Instance, want bool) {
-		t.Helper()
-		got, start, err := r.take(t.Context(), in)
-		if err != nil || (got != nil) != want || want && start.commit != in.ID {
-			t.Errorf("%s: box %v, baseline %v, %v", in.ID, got, start, err)
+// readyTest counts the boxes that a ready opens.
+type readyTest struct {
+	*testing.T
+	r            ready
+	live, opened atomic.Int32
+}
+
+func (t *readyTest) begin(in *Instance, dead bool, err error) {
+	t.r.begin(in, func(context.Context) (box, baseline, error) {
+		if t.opened.Add(1); err != nil {
+			return nil, baseline{}, err
 		}
-		if got != nil {
-			if err := got.Remove(t.Context()); err != nil {
-				t.Error(err)
-			}
-		}
+		t.live.Add(1)
+		return &countedBox{live: &t.live, dead: dead}, baseline{commit: in.ID}, nil
+	})
+}
+
+// never begins a box whose start ends when it is called off alone.
+func (t *readyTest) never(in *Instance) {
+	t.r.begin(in, func(ctx context.Context) (box, baseline, error) {
+		<-ctx.Done()
+		return nil, baseline{}, ctx.Err()
+	})
+}
+
+func (t *readyTest) take(in *Instance, want bool) {
+	t.Helper()
+	got, start, err := t.r.take(t.Context(), in)
+	if err != nil || (got != nil) != want || want && start.commit != in.ID {
+		t.Errorf("%s: box %v, baseline %v, %v", in.ID, got, start, err)
 	}
-	begin(a, false, nil)
-	begin(a, false, nil) // one is enough
-	take(b, false)
-	take(a, true)
-	take(a, false)
-	if n := opened.Load(); n != 1 {
-		t.Errorf("%d boxes were opened, want 1", n)
-	}
-	begin(a, true, nil)
-	take(a, false) // it died while it waited
-	begin(a, false, errors.New("no daemon"))
-	take(a, false)
-	begin(a, false, nil)
-	begin(b, false, nil)
-	begin(c, false, nil) // the oldest makes way
-	take(a, false)
-	take(b, true)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for range maxReady + 1 { // a start that nobody waits for is called off: it would never end
-		for _, in := range []*Instance{a, b, c} {
-			r.begin(in, func(ctx context.Context) (box, baseline, error) {
-				<-ctx.Done()
-				return nil, baseline{}, ctx.Err()
-			})
+	if got != nil {
+		if err := got.Remove(t.Context()); err != nil {
+			t.Error(err)
 		}
 	}
-	if _, _, err := r.take(ended, r.waiting[0].in); !errors.Is(err, context.Canceled) {
-		t.Errorf("a take that is called off: %v", err)
+}
+
+// left are the ids of what waits, and of what is wanted.
+func (t *readyTest) left() (waiting, wanted []string) {
+	t.r.mu.Lock()
+	defer t.r.mu.Unlock()
+	for _, w := range t.r.waiting {
+		waiting = append(waiting, w.in.ID)
 	}
-	if err := r.close(); err != nil {
+	for _, w := range t.r.wanted {
+		wanted = append(wanted, w.in.ID)
+	}
+	return waiting, wanted
+}
+
+func (t *readyTest) end() {
+	t.Helper()
+	if err := t.r.close(); err != nil {
 		t.Error(err)
 	}
-	if n := live.Load(); n != 0 {
+	if n := t.live.Load(); n != 0 {
 		t.Errorf("%d boxes are left", n)
 	}
-	before := opened.Load()
-	begin(a, false, nil)
-	take(a, false)
-	if opened.Load() != before {
+}
+
+// TestReadyBoxesAreTakenOnce: each box is taken once and by its instance alone, one that died or never came
+// about is none, and what nobody takes is removed.
+func TestReadyBoxesAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	rt := &readyTest{T: t, r: ready{most: 3}}
+	a, b := &Instance{ID: "a"}, &Instance{ID: "b"}
+	rt.begin(a, false, nil)
+	rt.begin(a, false, nil)
+	rt.take(b, false)
+	rt.take(a, true)
+	rt.take(a, true)
+	rt.take(a, false)
+	if n := rt.opened.Load(); n != 2 {
+		t.Errorf("%d boxes were opened, want 2", n)
+	}
+	rt.begin(a, true, nil)
+	rt.take(a, false) // it died while it waited
+	rt.begin(a, false, errors.New("no daemon"))
+	rt.take(a, false)
+	rt.begin(b, false, nil)
+	rt.never(a) // a start that nobody waits for is called off: it would never end
+	rt.never(a)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := rt.r.take(ended, a); !errors.Is(err, context.Canceled) {
+		t.Errorf("a take that is called off: %v", err)
+	}
+	rt.end()
+	before := rt.opened.Load()
+	rt.begin(a, false, nil)
+	rt.take(a, false)
+	if rt.opened.Load() != before {
 		t.Error("a box was prepared after the end")
 	}
+}
+
+// TestReadyBoxesAreBounded: no more wait than may, the next one is begun when one is taken, and an episode that
+// came too early for its box leaves it to none.
+func TestReadyBoxesAreBounded(t *testing.T) {
+	t.Parallel()
+	rt := &readyTest{T: t, r: ready{most: 2}}
+	a, b, c := &Instance{ID: "a"}, &Instance{ID: "b"}, &Instance{ID: "c"}
+	check := func(waiting, wanted []string) {
+		t.Helper()
+		gotWaiting, gotWanted := rt.left()
+		if !slices.Equal(gotWaiting, waiting) || !slices.Equal(gotWanted, wanted) {
+			t.Errorf("%v wait and %v are wanted, want %v and %v", gotWaiting, gotWanted, waiting, wanted)
+		}
+	}
+	for _, in := range []*Instance{a, b, c, a, c} {
+		rt.begin(in, false, nil)
+	}
+	check([]string{"a", "b"}, []string{"c", "a", "c"})
+	rt.take(c, false) // it starts its own
+	check([]string{"a", "b"}, []string{"a", "c"})
+	rt.take(b, true)
+	check([]string{"a", "a"}, []string{"c"})
+	rt.take(a, true)
+	check([]string{"a", "c"}, nil)
+	rt.take(a, true)
+	rt.take(c, true)
+	check(nil, nil)
+
+	rt.never(a)
+	rt.begin(a, false, nil)
+	<-rt.r.waiting[1].done
+	rt.take(a, true) // the one that is there, not the one that is on its way
+	check([]string{"a"}, nil)
+	for range 5 {
+		rt.begin(b, false, nil)
+	}
+	rt.end()
+	check(nil, nil)
+
+	none := &readyTest{T: t, r: ready{most: NoReady}}
+	none.begin(a, false, nil)
+	none.take(a, false)
+	if none.opened.Load() != 0 {
+		t.Error("a box was prepared where none may wait")
+	}
+	none.end()
 }
 
 // TestPreparedEpisode: an episode whose container was prepared begins as any other does, and what keeps it

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/internal/container"
+	"github.com/hindsightrl/harness/envs/swebench/testlog"
 	"github.com/hindsightrl/harness/internal/errext"
 )
 
@@ -83,7 +84,8 @@ func newSuite(b boxes, data *Dataset, cfg Config) (*Suite, error) {
 	if len(data.Instances) == 0 {
 		return nil, errors.New("open swebench: the dataset has no instance")
 	}
-	return &Suite{cfg: cfg.withDefaults(), data: data, boxes: b}, nil
+	cfg = cfg.withDefaults()
+	return &Suite{cfg: cfg, data: data, boxes: b, ready: ready{most: cfg.Ready}}, nil
 }
 
 // Name is "swebench".
@@ -135,6 +137,19 @@ func (s *Suite) instance(task harness.Task) (*Instance, error) {
 		return nil, fmt.Errorf("the dataset has no instance %q", task.ID)
 	case task.Hash != "" && task.Hash != TaskOf(in).Hash:
 		return nil, fmt.Errorf("instance %q of the dataset is another version than the task's", task.ID)
+	}
+	return in, nil
+}
+
+// playable is the instance of a task that an episode can be played of: one that can be judged, where it is to
+// be. Better now than after the work.
+func (s *Suite) playable(task harness.Task) (*Instance, error) {
+	in, err := s.instance(task)
+	if err != nil || s.cfg.Judge == nil {
+		return in, err
+	}
+	if _, err := EvalScript(in, testlog.V502); err != nil {
+		return nil, errext.WithHint(err, "use a data file of release 5, or let agents work without being judged: --evaluate=false")
 	}
 	return in, nil
 }
