@@ -177,14 +177,16 @@ func TestAContainerThatDies(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	c := start(t, e, container.Spec{})
+	ended := make(chan error, 1)
 	go func() {
-		time.Sleep(300 * time.Millisecond)
-		if _, err := e.Reap(context.WithoutCancel(t.Context()), func(string) bool { return false }); err != nil {
-			t.Error(err)
-		}
+		_, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
+		ended <- err
 	}()
-	_, err := c.Exec(t.Context(), sh("sleep 4242"))
-	if !errors.Is(err, container.ErrDied) || harness.KindOf(err) != harness.FailEnv {
+	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
+	if _, err := e.Reap(t.Context(), func(string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, container.ErrDied) || harness.KindOf(err) != harness.FailEnv {
 		t.Errorf("while a command runs: %v", err)
 	}
 	if _, err := c.Exec(t.Context(), sh("true")); !errors.Is(err, container.ErrDied) {
