@@ -3,13 +3,13 @@ package llm_test
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/testutil"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/llm/llmtest"
 )
@@ -75,14 +75,7 @@ func TestDetectTakesAnOldVLLMForText(t *testing.T) {
 
 func TestOpenSaysWhyNot(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dead := "http://" + l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dead := "http://" + testutil.Address(t)
 	web := llmtest.New(t, llmtest.Options{Dialect: "a web site"})
 	web.Inject("*", slices.Repeat([]llmtest.Fault{llmtest.Status(404)}, 20)...)
 	locked := llmtest.New(t, llmtest.Options{Dialect: llmtest.OpenAI, APIKey: "k"})

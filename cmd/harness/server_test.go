@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/hindsightrl/harness"
+	"github.com/hindsightrl/harness/internal/testutil"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/llm/llmtest"
 	"github.com/hindsightrl/harness/llm/refmodel"
@@ -119,8 +120,6 @@ func TestDoctorTellsServersApart(t *testing.T) {
 func TestDoctorNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	ts := refServer(t, serve.Config{APIKey: "sesame"})
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	for _, c := range []struct {
 		name, server string
 		env          map[string]string
@@ -130,7 +129,7 @@ func TestDoctorNamesTheRemedy(t *testing.T) {
 		{"no key", ts.URL, nil, exitFailed, "hint: export HARNESS_API_KEY=… with the server's key"},
 		{"wrong key", "vllm:" + ts.URL, map[string]string{"HARNESS_API_KEY": "guess"}, exitFailed, "hint: export HARNESS_API_KEY=… with the server's key"},
 		{"right key", ts.URL, map[string]string{"HARNESS_API_KEY": "sesame"}, exitOK, ""},
-		{"nobody there", closed.URL, nil, exitFailed, "hint: see whether the server answers"},
+		{"nobody there", "http://" + testutil.Address(t), nil, exitFailed, "hint: see whether the server answers"},
 		{"another dialect", "sglang:" + refServer(t, serve.Config{}).URL, nil, exitFailed, "status 404"},
 		{"no URL", "localhost:8000", nil, exitUsage, "hint: write vllm:URL"},
 	} {
@@ -392,11 +391,10 @@ func TestRolloutStopsAtASwappedModel(t *testing.T) {
 func listening(t *testing.T, stderr *buffer) string {
 	t.Helper()
 	re := regexp.MustCompile(`http://\S+?;`)
-	for range 1000 {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
 		if at := re.FindString(stderr.String()); at != "" {
 			return strings.TrimSuffix(at, ";")
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	t.Fatalf("the server does not start:\n%s", stderr)
 	return ""
@@ -432,8 +430,10 @@ func TestModelServeStops(t *testing.T) {
 			req.Header.Set("Expect", "100-continue")
 			req.Header.Set("Content-Type", "application/json")
 			reply := make(chan error, 1)
+			patient := &http.Transport{ExpectContinueTimeout: time.Minute} // the default one sends after a second unasked
+			defer patient.CloseIdleConnections()
 			go func() {
-				resp, err := http.DefaultClient.Do(req)
+				resp, err := (&http.Client{Transport: patient}).Do(req)
 				if err == nil {
 					defer resp.Body.Close()
 					var got struct{ Count int }

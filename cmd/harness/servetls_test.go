@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 // selfSigned writes a certificate for 127.0.0.1 and its key, and returns what trusts it.
@@ -65,7 +67,7 @@ func TestServeShakesHandsOverTLS(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	cert, key, pool := selfSigned(t, dir)
-	addr := freeAddress(t)
+	addr := testutil.Address(t)
 	soft, cancel := context.WithCancel(t.Context())
 	done := make(chan int, 1)
 	go func() {

@@ -20,6 +20,7 @@ import (
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/credit"
 	"github.com/hindsightrl/harness/feed"
+	"github.com/hindsightrl/harness/internal/testutil"
 	"github.com/hindsightrl/harness/llm"
 	"github.com/hindsightrl/harness/llm/refmodel"
 	"github.com/hindsightrl/harness/llm/serve"
@@ -39,7 +40,7 @@ type loop struct {
 // startLoop runs train-feed on a file of this text; ADDR and DB stand for the feed's address and the ledger.
 func startLoop(t *testing.T, db, config string) *loop {
 	t.Helper()
-	addr := freeAddress(t)
+	addr := testutil.Address(t)
 	file := filepath.Join(t.TempDir(), "run.yaml")
 	config = "ledger: " + db + "\n" + strings.ReplaceAll(config, "ADDR", addr)
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hindsightrl/harness/internal/testutil"
 	"github.com/hindsightrl/harness/store"
 )
 
@@ -40,7 +41,7 @@ func TestKilledTrainFeedGoesOn(t *testing.T) {
 // the ledger's contents.
 func trainUntilDelivered(t *testing.T, bin string, kills int, rng *rand.Rand) string {
 	t.Helper()
-	dir, addr := t.TempDir(), freeAddress(t)
+	dir, addr := t.TempDir(), testutil.Address(t)
 	file, db := filepath.Join(dir, "run.yaml"), filepath.Join(dir, "t.db")
 	config := fmt.Sprintf(`
 ledger: %s
@@ -55,7 +56,7 @@ log: {level: warn}
 	if err := os.WriteFile(file, []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	var (
 		mu        sync.Mutex
