@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hindsightrl/harness/feed"
+	"github.com/hindsightrl/harness/internal/testutil"
 	"github.com/hindsightrl/harness/store"
 )
 
@@ -83,8 +83,8 @@ func ledgerTokens(t *testing.T, path string) map[int]int {
 // feedRound delivers a whole feed through kills and returns the tokens of each delivery, by group.
 func feedRound(t *testing.T, bin, db, name string, rng *rand.Rand, total *killCount) map[int][]int {
 	t.Helper()
-	addr := freeAddress(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	addr := testutil.Address(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	done := make(chan struct{})
 	var (
@@ -110,6 +110,11 @@ func feedRound(t *testing.T, bin, db, name string, rng *rand.Rand, total *killCo
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+		// Some die while they start, the others after having served for a while: on a slow machine all would be
+		// killed before, and nothing was ever delivered.
+		if rng.IntN(4) > 0 {
+			awaitServer(ctx, "http://"+addr, done)
+		}
 		select {
 		case <-time.After(time.Duration(20+rng.IntN(400)) * time.Millisecond):
 			total.servers.Add(1)
@@ -130,14 +135,23 @@ func feedRound(t *testing.T, bin, db, name string, rng *rand.Rand, total *killCo
 	}
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+// awaitServer returns once the server answers, or when it is waited for no more.
+func awaitServer(ctx context.Context, url string, done <-chan struct{}) {
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/healthz", nil)
+		if err != nil {
+			return
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+			return
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // killClient is a trainer that dies a lot. What it keeps over a death is what a trainer's checkpoint
