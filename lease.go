@@ -64,6 +64,9 @@ type Lease struct {
 	Credit   int64     // the credit pass behind its numbers; 0 = none
 	Score    int64     // the teacher pass; 0 = none
 	Groups   []FeedGroup
+
+	// Lapsed are the leases whose time was over and whose groups the request for this one made ready.
+	Lapsed []Lease
 }
 
 // FeedGroup is a group of a lease.

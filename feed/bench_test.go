@@ -52,7 +52,7 @@ func BenchmarkLoopback(b *testing.B) {
 				if _, rows, err := ReadArrow(raw); err != nil || len(rows) != benchRows {
 					b.Fatalf("%d rows: %v", len(rows), err)
 				}
-				if err := m.Return(context.Background(), id, ""); err != nil {
+				if _, err := m.Return(context.Background(), id, ""); err != nil {
 					b.Fatal(err)
 				}
 			}

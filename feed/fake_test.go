@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,12 +91,14 @@ func (m *memoryBook) Lease(_ context.Context, req harness.LeaseRequest) (harness
 		}
 		return *l, nil
 	}
+	var lapsed []harness.Lease
 	for _, l := range m.leases {
 		if l.State == harness.LeaseHeld && !l.Expires.After(m.now()) {
 			m.free(l, harness.LeaseExpired)
+			lapsed = append(lapsed, *l)
 		}
 	}
-	l := harness.Lease{ID: req.ID, Consumer: req.Consumer, State: harness.LeaseHeld, Expires: m.now().Add(req.TTL).UTC(), Credit: 1}
+	l := harness.Lease{Lapsed: lapsed, ID: req.ID, Consumer: req.Consumer, State: harness.LeaseHeld, Expires: m.now().Add(req.TTL).UTC(), Credit: 1}
 	for g := range m.groups {
 		if len(l.Groups) < req.Groups && m.owner[g] == "" {
 			m.owner[g] = req.ID
@@ -124,31 +128,57 @@ func (m *memoryBook) free(l *harness.Lease, to harness.LeaseState) {
 	}
 }
 
-func (m *memoryBook) held(id string, then func(*harness.Lease)) error {
+func (m *memoryBook) held(id string, then func(*harness.Lease)) (harness.Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch l := m.leases[id]; {
 	case l == nil:
-		return harness.ErrLeaseUnknown
+		return harness.Lease{}, harness.ErrLeaseUnknown
 	case l.State != harness.LeaseHeld:
-		return harness.ErrLeaseClosed
+		return harness.Lease{}, harness.ErrLeaseClosed
 	default:
 		then(l)
-		return nil
+		return *l, nil
 	}
 }
 
-func (m *memoryBook) Ack(_ context.Context, id string) error {
+func (m *memoryBook) Ack(_ context.Context, id string) (harness.Lease, error) {
 	return m.held(id, func(l *harness.Lease) { l.State = harness.LeaseAcked })
 }
 
-func (m *memoryBook) Return(_ context.Context, id, _ string) error {
+func (m *memoryBook) Return(_ context.Context, id, _ string) (harness.Lease, error) {
 	return m.held(id, func(l *harness.Lease) { m.free(l, harness.LeaseReturned) })
+}
+
+func (m *memoryBook) Lost(_ context.Context, consumer string) (out []harness.Lease, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.leases {
+		if l.State == harness.LeaseHeld && l.Consumer == consumer {
+			m.free(l, harness.LeaseReturned)
+			out = append(out, *l)
+		}
+	}
+	slices.SortFunc(out, func(a, b harness.Lease) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+func (m *memoryBook) Held(context.Context) (out []harness.Lease, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range m.leases {
+		if l.State == harness.LeaseHeld {
+			out = append(out, *l)
+		}
+	}
+	slices.SortFunc(out, func(a, b harness.Lease) int { return a.Expires.Compare(b.Expires) })
+	return out, nil
 }
 
 func (m *memoryBook) Extend(_ context.Context, id string, ttl time.Duration) (time.Time, error) {
 	until := m.now().Add(ttl).UTC()
-	return until, m.held(id, func(l *harness.Lease) { l.Expires = until })
+	_, err := m.held(id, func(l *harness.Lease) { l.Expires = until })
+	return until, err
 }
 
 func (m *memoryBook) Pass(context.Context, harness.Lease) (*Pass, error) { return testPass(), nil }

@@ -21,7 +21,7 @@ const ContentArrow = "application/vnd.apache.arrow.stream"
 //
 //	GET  /v1/ws       WebSocket: every operation
 //	POST /v1/lease    one batch: the rows, or 204
-//	POST /v1/ack, /v1/return, /v1/extend, /v1/version
+//	POST /v1/ack, /v1/return, /v1/extend, /v1/lost, /v1/version
 //	GET  /v1/status
 //	GET  /healthz     needs no token
 func (s *Server) Handler() http.Handler {
@@ -31,7 +31,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /v1/status", s.guard(func(w http.ResponseWriter, r *http.Request) {
 		s.serveOp(w, r, &request{Op: opStatus})
 	}))
-	for _, op := range []string{opLease, opAck, opReturn, opExtend, opVersion} {
+	for _, op := range []string{opLease, opAck, opReturn, opExtend, opLost, opVersion} {
 		mux.HandleFunc("POST /v1/"+op, s.guard(func(w http.ResponseWriter, r *http.Request) { s.servePost(w, r, op) }))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +123,7 @@ func (s *Server) serveOp(w http.ResponseWriter, r *http.Request, req *request) {
 		err = s.serveLease(w, r, req)
 	} else if err == nil {
 		var a answer
-		if a, err = s.do(r.Context(), req); err == nil {
+		if a, err = s.do(r.Context(), req, nil); err == nil {
 			writeJSON(w, http.StatusOK, a)
 		}
 	}
@@ -145,18 +145,22 @@ func (s *Server) serveLease(w http.ResponseWriter, r *http.Request, req *request
 		return errTooMany
 	}
 	defer s.conns.Release(1)
-	l, drained, err := s.lease(r.Context(), req)
+	defer s.trainers.enter(req.Consumer)()
+	o, err := s.lease(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	if len(l.Groups) == 0 {
-		if drained {
+	if len(o.Groups) == 0 {
+		if o.drained {
 			w.Header().Set("Hindsight-Drained", "true")
+		}
+		if len(o.held) > 0 {
+			w.Header().Set("Hindsight-Held", heldText(o.held))
 		}
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	b, err := s.open(r.Context(), l)
+	b, err := s.open(r.Context(), o.Lease)
 	if err != nil {
 		return err
 	}
@@ -164,13 +168,13 @@ func (s *Server) serveLease(w http.ResponseWriter, r *http.Request, req *request
 	if req.Format == FormatJSON {
 		w.Header().Set("Content-Type", "application/json")
 	}
-	w.Header().Set("Hindsight-Lease", l.ID)
+	w.Header().Set("Hindsight-Lease", o.ID)
 	ctl := http.NewResponseController(w)
 	out := &pieces{w: w, deadline: func() error { return ctl.SetWriteDeadline(s.cfg.Now().Add(s.cfg.Stall)) }}
 	if err := s.send(r.Context(), out, b, req.Format); err != nil && out.sent == 0 {
 		return err
 	} else if err != nil {
-		s.cfg.Log.Warn("batch not sent", "lease", l.ID, "consumer", req.Consumer, "error", err)
+		s.cfg.Log.Warn("batch not sent", "lease", o.ID, "consumer", req.Consumer, "error", err)
 		panic(http.ErrAbortHandler) // the status is out: only a cut connection tells the client that this is not all
 	}
 	return nil

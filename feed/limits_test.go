@@ -159,11 +159,11 @@ func TestABatchThatBreaksOffGivesItsMemoryBack(t *testing.T) {
 	for broken := range groups {
 		src := &brokenSource{newMemory(groups, 2, 3, 4), broken}
 		s, _ := startServer(t, src.memoryBook, func(c *Config) { c.Source = src })
-		l, _, err := s.lease(t.Context(), &request{Op: opLease, Lease: "a", Groups: groups, TTL: 1000})
+		o, err := s.lease(t.Context(), &request{Op: opLease, Lease: "a", Groups: groups, TTL: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := s.open(t.Context(), l)
+		b, err := s.open(t.Context(), o.Lease)
 		if err != nil {
 			t.Fatal(err)
 		}

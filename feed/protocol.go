@@ -18,6 +18,7 @@ const (
 	opLease   = "lease"
 	opAck     = "ack"
 	opReturn  = "return"
+	opLost    = "lost"
 	opExtend  = "extend"
 	opVersion = "version"
 	opStatus  = "status"
@@ -41,8 +42,8 @@ const (
 type request struct {
 	ID       json.RawMessage `json:"id,omitempty"` // WebSocket: comes back with the answer
 	Op       string          `json:"op,omitempty"`
-	Lease    string          `json:"lease,omitempty"`      // all but version and status; for lease: made up by the client
-	Consumer string          `json:"consumer,omitempty"`   // lease, version
+	Lease    string          `json:"lease,omitempty"`      // lease (made up by the client), ack, return, extend
+	Consumer string          `json:"consumer,omitempty"`   // lease, version, lost
 	Groups   int             `json:"groups,omitempty"`     // lease; 0 = 1
 	Min      int             `json:"min_groups,omitempty"` // lease: nothing before so many are ready, or no more can come; 0 = 1
 	Tokens   int             `json:"tokens,omitempty"`     // lease; 0 = no bound
@@ -58,15 +59,16 @@ type request struct {
 const (
 	codeBad       = "bad_request"
 	codeAuth      = "unauthorized"
-	codeUnknown   = "lease_unknown"     // no such lease
-	codeClosed    = "lease_closed"      // acknowledged, returned or expired before
-	codeBackwards = "version_backwards" // below the newest one
-	codeMany      = "too_many"          // connections
-	codeTooLarge  = "too_large"         // a message
-	codeMethod    = "method"            // no such address or method
-	codeInternal  = "internal"          // the server's own fault; what it was is in its log
-	codeReload    = "reload_failed"     // the version is recorded, the policy server does not have it
-	codeStopping  = "stopping"          // the server is going down: connect again
+	codeUnknown   = "lease_unknown"      // no such lease
+	codeClosed    = "lease_closed"       // acknowledged, returned or expired before
+	codeBackwards = "version_backwards"  // below the newest one
+	codeMany      = "too_many"           // connections
+	codeTooLarge  = "too_large"          // a message
+	codeMethod    = "method"             // no such address or method
+	codeInternal  = "internal"           // the server's own fault; what it was is in its log
+	codeConnected = "consumer_connected" // another connection has the consumer's name
+	codeReload    = "reload_failed"      // the version is recorded, the policy server does not have it
+	codeStopping  = "stopping"           // the server is going down: connect again
 )
 
 // Error is what a client is told. Its message is for people, its code for programs.
@@ -78,6 +80,13 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+func errConnected(consumer string) *Error {
+	return &Error{
+		codeConnected, fmt.Sprintf("another connection of consumer %q is open: what is leased under this name may be its own", consumer),
+		"give each trainer a name of its own; a connection that broke without a word is noticed after a minute: ask again", http.StatusConflict,
+	}
+}
 
 func badRequest(format string, args ...any) *Error {
 	return &Error{Code: codeBad, Message: fmt.Sprintf(format, args...), status: http.StatusBadRequest}
@@ -129,9 +138,13 @@ func (r *request) check(cfg *Config) error {
 		if r.Lease == "" {
 			return badRequest("%s needs a lease: for a new batch, make up an id that nobody else uses (a UUID)", r.Op)
 		}
+	case opLost:
+		if r.Consumer == "" {
+			return badRequest("lost needs the consumer's name: it gives back what is leased under it")
+		}
 	case opVersion, opStatus:
 	default:
-		return badRequest("op %q: want lease, ack, return, extend, version or status", r.Op)
+		return badRequest("op %q: want lease, ack, return, extend, lost, version or status", r.Op)
 	}
 	return r.bounds(cfg)
 }
@@ -173,10 +186,32 @@ type answer struct {
 	Error   *Error              `json:"error,omitempty"`
 	Batch   *Header             `json:"batch,omitempty"`   // lease: the rows follow
 	Drained bool                `json:"drained,omitempty"` // lease: nothing is left and nothing will come
+	Held    []holding           `json:"held,omitempty"`    // lease without a batch, status: who holds groups now
+	Lost    []string            `json:"lost,omitempty"`    // lost: the leases that were given back
 	Expires *time.Time          `json:"expires,omitempty"` // extend
 	Version *int32              `json:"version,omitempty"` // version, status: the newest; −1 = none
 	Status  *harness.FeedCounts `json:"status,omitempty"`
 	// Staleness counts, in a status, the groups that this server sent by how many versions lay between
 	// their oldest token and the newest version.
 	Staleness map[int]int64 `json:"staleness,omitempty"`
+}
+
+// maxHoldings is how many holdings an answer lists.
+const maxHoldings = 64
+
+// holding is a lease as those learn of it who wait for its groups.
+type holding struct {
+	Consumer string    `json:"consumer"`
+	Groups   int       `json:"groups"`
+	Expires  time.Time `json:"expires"`
+	In       int64     `json:"in_ms"` // until then, by the server's clock; 0 = its time is over
+}
+
+// holdings are the leases that end first, the first one first.
+func holdings(held []harness.Lease, now time.Time) []holding {
+	var out []holding
+	for _, l := range held[:min(len(held), maxHoldings)] {
+		out = append(out, holding{l.Consumer, len(l.Groups), l.Expires, max(0, l.Expires.Sub(now).Milliseconds())})
+	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -109,6 +110,9 @@ type Server struct {
 	conns  *semaphore.Weighted
 	wake   *broadcast
 
+	trainers  *trainers
+	connected atomic.Int64 // WebSocket connections
+
 	stale   tally
 	posting sync.Mutex // one version at a time
 	loaded  int32      // newest version that OnVersion took; −1 = none in this process
@@ -128,9 +132,12 @@ func NewServer(cfg Config) (*Server, error) {
 	stop, halt := context.WithCancel(context.Background())
 	return &Server{
 		cfg: cfg, memory: semaphore.NewWeighted(cfg.Memory), conns: semaphore.NewWeighted(int64(cfg.MaxConns)),
-		wake: newBroadcast(), loaded: -1, stop: stop, halt: halt,
+		wake: newBroadcast(), trainers: newTrainers(), loaded: -1, stop: stop, halt: halt,
 	}, nil
 }
+
+// Connections is how many WebSocket connections there are.
+func (s *Server) Connections() int { return int(s.connected.Load()) }
 
 // Run watches for new groups until ctx ends, then closes the connections and waits for them.
 func (s *Server) Run(ctx context.Context) error {
@@ -157,20 +164,32 @@ func (s *Server) enter() bool {
 // recheck is how often a waiting request looks by itself: leases run out without anybody saying so.
 const recheck = 250 * time.Millisecond
 
-// lease gets a batch, waiting for one where the request says so. Without one, drained says whether any
-// can still come.
-func (s *Server) lease(ctx context.Context, r *request) (l harness.Lease, drained bool, err error) {
+// offer is what a request for a batch got. Without groups, drained says whether any can still come, and held who
+// has some that may come back.
+type offer struct {
+	harness.Lease
+	drained bool
+	held    []holding
+}
+
+// lease gets a batch, waiting for one where the request says so.
+func (s *Server) lease(ctx context.Context, r *request) (o offer, err error) {
 	wait := time.NewTimer(time.Duration(r.Wait) * time.Millisecond)
 	defer wait.Stop()
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
 	req := harness.LeaseRequest{ID: r.Lease, Consumer: r.Consumer, Groups: r.Groups, Min: r.Min, Tokens: r.Tokens, TTL: r.ttl()}
-	over, count := r.Wait == 0, true
+	over, count, told := r.Wait == 0, true, false
 	for {
 		changed := s.wake.next()
-		l, err = s.cfg.Book.Lease(ctx, req)
-		if err != nil || len(l.Groups) > 0 {
-			return l, false, err
+		o.Lease, err = s.cfg.Book.Lease(ctx, req)
+		s.lapsed(o.Lapsed)
+		if err != nil {
+			return o, err
+		}
+		if len(o.Groups) > 0 {
+			s.logLease(&o.Lease)
+			return o, nil
 		}
 		if over || count { // counting looks at every group: not at each commit of a run in full swing
 			c, err := s.cfg.Source.Counts(ctx)
@@ -178,16 +197,24 @@ func (s *Server) lease(ctx context.Context, r *request) (l harness.Lease, draine
 				req.Min = 1 // the last groups are fewer than were asked for
 				continue
 			}
-			if err != nil || over || c.Drained() {
-				return l, c.Drained(), err
+			o.drained = c.Drained()
+			if err == nil && c.Held > 0 && (over || !told) {
+				o.held, err = s.holdings(ctx)
+				if !told {
+					told = true
+					s.logWait(r, o.held)
+				}
+			}
+			if err != nil || over || o.drained {
+				return o, err
 			}
 		}
 		count = false
 		select {
 		case <-ctx.Done():
-			return l, false, ctx.Err()
+			return o, ctx.Err()
 		case <-s.stop.Done():
-			return l, false, errStopping
+			return o, errStopping
 		case <-wait.C:
 			over = true
 		case <-changed:
@@ -199,15 +226,31 @@ func (s *Server) lease(ctx context.Context, r *request) (l harness.Lease, draine
 
 var errStopping = &Error{Code: codeStopping, Message: "the server is going down", Hint: "connect again; what you hold stays yours until it expires", status: http.StatusServiceUnavailable}
 
-// do answers everything but lease.
-func (s *Server) do(ctx context.Context, r *request) (a answer, err error) {
+func (s *Server) holdings(ctx context.Context) ([]holding, error) {
+	held, err := s.cfg.Book.Held(ctx)
+	return holdings(held, s.cfg.Now()), err
+}
+
+// do answers everything but lease. n are the names of the connection that asks; nil where it asks only once.
+func (s *Server) do(ctx context.Context, r *request, n *names) (a answer, err error) {
 	a.OK = true
 	switch r.Op {
 	case opAck:
-		err = s.cfg.Book.Ack(ctx, r.Lease)
+		var l harness.Lease
+		l, err = s.cfg.Book.Ack(ctx, r.Lease)
+		s.logEnd(l, err, "batch acknowledged")
 	case opReturn:
-		err = s.cfg.Book.Return(ctx, r.Lease, r.Reason)
+		var l harness.Lease
+		l, err = s.cfg.Book.Return(ctx, r.Lease, r.Reason)
+		s.logEnd(l, err, "batch returned", slog.String("reason", r.Reason))
 		s.wake.all()
+	case opLost:
+		var back []harness.Lease
+		back, err = s.lost(ctx, r, n)
+		for _, l := range back {
+			s.logEnd(l, nil, "batch returned", slog.String("reason", "lost"))
+			a.Lost = append(a.Lost, l.ID)
+		}
 	case opExtend:
 		var until time.Time
 		until, err = s.cfg.Book.Extend(ctx, r.Lease, r.ttl())
@@ -225,6 +268,9 @@ func (s *Server) do(ctx context.Context, r *request) (a answer, err error) {
 			return a, err
 		}
 		a.Status, a.Staleness = &c, s.stale.counts()
+		if a.Held, err = s.holdings(ctx); err != nil {
+			return a, err
+		}
 		a.Version, err = s.version(ctx)
 	}
 	return a, err

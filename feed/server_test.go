@@ -160,6 +160,7 @@ func TestClearErrors(t *testing.T) {
 		{`{"op":"status"} {"op":"status"}`, codeBad, "goes on"},
 		{`{"op":"status","speed":1}`, codeBad, "speed"},
 		{`{"op":"ack"}`, codeBad, "needs a lease"},
+		{`{"op":"lost"}`, codeBad, "needs the consumer's name"},
 		{`{"op":"ack","lease":"nobody's"}`, codeUnknown, "no such lease"},
 		{`{"op":"lease","lease":"x","groups":-1}`, codeBad, "groups is -1"},
 		{`{"op":"lease","lease":"x","tokens":-1}`, codeBad, "tokens is -1"},
@@ -480,7 +481,7 @@ func TestConfigIsChecked(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		`{"op":"lease","lease":"a"}`, `{"op":"ack","lease":"a"}`, `{"op":"return","lease":"a","reason":"r"}`, `{"op":"extend","lease":"a","ttl_ms":5}`,
-		`{"op":"version","version":1}`, `{"op":"status"}`, `{`, `[]`, `null`, `{"id":{"a":[1]},"op":"status"}`, `{"op":"lease","lease":"a","groups":9e9}`, "\xff",
+		`{"op":"lost","consumer":"c"}`, `{"op":"version","version":1}`, `{"op":"status"}`, `{`, `[]`, `null`, `{"id":{"a":[1]},"op":"status"}`, `{"op":"lease","lease":"a","groups":9e9}`, "\xff",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -498,9 +499,9 @@ func FuzzRequest(f *testing.F) {
 		}
 		req.Wait = 0
 		if err == nil && req.Op == opLease {
-			_, _, err = s.lease(ctx, &req)
+			_, err = s.lease(ctx, &req)
 		} else if err == nil {
-			_, err = s.do(ctx, &req)
+			_, err = s.do(ctx, &req, nil)
 		}
 		if err != nil {
 			if e := clientError(err); e.Code == codeInternal || e.Message == "" || e.status == 0 {

@@ -13,9 +13,13 @@ type Book interface {
 	// Lease takes groups for a consumer. A lease without groups means that none is ready.
 	Lease(ctx context.Context, req harness.LeaseRequest) (harness.Lease, error)
 	// Ack delivers a held lease. harness.ErrLeaseUnknown, harness.ErrLeaseClosed.
-	Ack(ctx context.Context, id string) error
+	Ack(ctx context.Context, id string) (harness.Lease, error)
 	// Return gives a held lease back. The errors are those of Ack.
-	Return(ctx context.Context, id, reason string) error
+	Return(ctx context.Context, id, reason string) (harness.Lease, error)
+	// Lost gives back all that a consumer holds, which has none of it any more, and says what that was.
+	Lost(ctx context.Context, consumer string) ([]harness.Lease, error)
+	// Held lists the leases that are held, the next one to end first.
+	Held(ctx context.Context) ([]harness.Lease, error)
 	// Extend holds a lease for ttl from now. The errors are those of Ack.
 	Extend(ctx context.Context, id string, ttl time.Duration) (time.Time, error)
 }

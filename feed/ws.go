@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -30,6 +31,8 @@ type wsConn struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	work sync.WaitGroup
+	names
+	batches atomic.Int64 // that were sent whole
 }
 
 func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +50,7 @@ func (s *Server) serveWS(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Upgrade has answered
 	}
+	s.connected.Add(1)
 	k := &wsConn{s: s, c: c}
 	k.ctx, k.stop = context.WithCancel(s.stop)
 	defer k.close()
@@ -63,6 +67,11 @@ func (k *wsConn) close() {
 	k.stop()
 	k.c.Close()
 	k.work.Wait()
+	for _, consumer := range k.list() {
+		k.s.cfg.Log.Info("trainer left", logClient, k.c.RemoteAddr().String(), logConsumer, consumer, logLeases, k.batches.Load())
+	}
+	k.leaveAll()
+	k.s.connected.Add(-1)
 }
 
 // read takes requests until the client goes, falls silent, or breaks the protocol of WebSocket itself.
@@ -125,11 +134,14 @@ func (k *wsConn) handle(raw []byte) {
 	if err == nil {
 		err = req.check(&k.s.cfg)
 	}
+	if err == nil && req.Op != opLost { // who has lost what he held is not there because of it
+		err = k.name(req.Consumer)
+	}
 	if err == nil && req.Op == opLease {
 		err = k.lease(&req)
 	} else if err == nil {
 		var a answer
-		if a, err = k.s.do(k.ctx, &req); err == nil {
+		if a, err = k.s.do(k.ctx, &req, &k.names); err == nil {
 			a.ID = req.ID
 			k.reply(a)
 		}
@@ -140,16 +152,25 @@ func (k *wsConn) handle(raw []byte) {
 	}
 }
 
+// name counts the connection under a consumer's name, and logs the first one.
+func (k *wsConn) name(consumer string) error {
+	first, err := k.add(k.s.trainers, consumer)
+	if first {
+		k.s.cfg.Log.Info("trainer connected", logClient, k.c.RemoteAddr().String(), logConsumer, consumer)
+	}
+	return err
+}
+
 func (k *wsConn) lease(req *request) error {
-	l, drained, err := k.s.lease(k.ctx, req)
+	o, err := k.s.lease(k.ctx, req)
 	if err != nil {
 		return err
 	}
-	if len(l.Groups) == 0 {
-		k.reply(answer{ID: req.ID, OK: true, Drained: drained})
+	if len(o.Groups) == 0 {
+		k.reply(answer{ID: req.ID, OK: true, Drained: o.drained, Held: o.held})
 		return nil
 	}
-	b, err := k.s.open(k.ctx, l)
+	b, err := k.s.open(k.ctx, o.Lease)
 	if err != nil {
 		return err
 	}
@@ -161,9 +182,11 @@ func (k *wsConn) lease(req *request) error {
 	}
 	if err := k.sendBatch(req, b, kind); err != nil {
 		// A message that was begun cannot be taken back: the client must see that it is not whole.
-		k.s.cfg.Log.Warn("batch not sent", "lease", l.ID, "consumer", req.Consumer, "error", err)
+		k.s.cfg.Log.Warn("batch not sent", "lease", o.ID, "consumer", req.Consumer, "error", err)
 		k.stop()
+		return nil
 	}
+	k.batches.Add(1)
 	return nil
 }
 

@@ -142,14 +142,15 @@ func (f *Feed) take(c *conn, req harness.LeaseRequest, now int64) (harness.Lease
 	if !errors.Is(err, harness.ErrLeaseUnknown) {
 		return harness.Lease{}, err
 	}
-	if err := f.expire(c, now); err != nil {
+	lapsed, err := f.expire(c, now)
+	if err != nil {
 		return harness.Lease{}, err
 	}
 	credit, score, err := f.passes(func(sql string, args ...any) (any, error) { return c.value(sql, values(args)...) })
 	if err != nil {
 		return harness.Lease{}, err
 	}
-	none := harness.Lease{ID: req.ID, Consumer: req.Consumer}
+	none := harness.Lease{ID: req.ID, Consumer: req.Consumer, Lapsed: lapsed}
 	if f.spec.Credit == harness.PassNewest && credit == nil {
 		return none, nil
 	}
@@ -165,17 +166,46 @@ func (f *Feed) take(c *conn, req harness.LeaseRequest, now int64) (harness.Lease
 	if err := f.addGroups(c, id, ready, req.Tokens); err != nil {
 		return harness.Lease{}, err
 	}
-	return f.find(c, req.ID)
+	lease, err := f.find(c, req.ID)
+	lease.Lapsed = lapsed
+	return lease, err
 }
 
-// expire takes back the groups of leases whose time is over.
-func (f *Feed) expire(c *conn, now int64) error {
-	_, err := c.exec(`DELETE FROM feed_groups WHERE lease_id IN
-		(SELECT id FROM leases WHERE feed_id = ? AND state = 'held' AND expires_ms <= ?)`, f.id, now)
+// expire takes back the groups of leases whose time is over, and says which these are.
+func (f *Feed) expire(c *conn, now int64) ([]harness.Lease, error) {
+	keys, err := c.rows("SELECT key FROM leases WHERE feed_id = ? AND state = 'held' AND expires_ms <= ? ORDER BY id", f.id, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = c.exec("UPDATE leases SET state = 'expired', closed_ms = ?2 WHERE feed_id = ?1 AND state = 'held' AND expires_ms <= ?2", f.id, now)
+	return f.closeAll(c, keys, harness.LeaseExpired, now, "")
+}
+
+// closeAll gives the groups of held leases back.
+func (f *Feed) closeAll(c *conn, keys [][]driver.Value, state harness.LeaseState, now int64, reason string) ([]harness.Lease, error) {
+	var out []harness.Lease
+	for _, k := range keys {
+		l, err := f.find(c, k[0].(string))
+		if err != nil {
+			return nil, err
+		}
+		if err := f.closeLease(c, &l, state, now, reason); err != nil {
+			return nil, err
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// closeLease ends a held lease. Its groups stay its own where it is acknowledged, and are ready again otherwise.
+func (f *Feed) closeLease(c *conn, l *harness.Lease, state harness.LeaseState, now int64, reason string) error {
+	if state != harness.LeaseAcked {
+		_, err := c.exec("DELETE FROM feed_groups WHERE lease_id = (SELECT id FROM leases WHERE feed_id = ? AND key = ?)", f.id, l.ID)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := c.exec("UPDATE leases SET state = ?, closed_ms = ?, reason = ? WHERE feed_id = ? AND key = ?", string(state), now, reason, f.id, l.ID)
+	l.State = state
 	return err
 }
 

@@ -87,13 +87,13 @@ func TestLeaseGoesAckedReturnedExpired(t *testing.T) {
 	if c := lease(t, f, ask("c", 1)); len(c.Groups) != 0 {
 		t.Errorf("all groups are held and a third lease got %v", indexes(c))
 	}
-	if err := f.Ack(t.Context(), "a"); err != nil {
+	if _, err := f.Ack(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Ack(t.Context(), "a"); err != nil {
+	if _, err := f.Ack(t.Context(), "a"); err != nil {
 		t.Errorf("second acknowledgement: %v", err)
 	}
-	if err := f.Return(t.Context(), "a", ""); !errors.Is(err, harness.ErrLeaseClosed) {
+	if _, err := f.Return(t.Context(), "a", ""); !errors.Is(err, harness.ErrLeaseClosed) {
 		t.Errorf("return of an acknowledged lease: %v", err)
 	}
 	if _, err := f.Lease(t.Context(), ask("a", 1)); !errors.Is(err, harness.ErrLeaseClosed) {
@@ -102,7 +102,7 @@ func TestLeaseGoesAckedReturnedExpired(t *testing.T) {
 	if again := lease(t, f, ask("b", 1)); cmp.Diff(indexes(b), indexes(again)) != "" {
 		t.Errorf("the same request gave %v, then %v", indexes(b), indexes(again))
 	}
-	if err := f.Return(t.Context(), "b", "out of memory"); err != nil {
+	if _, err := f.Return(t.Context(), "b", "out of memory"); err != nil {
 		t.Fatal(err)
 	}
 	d := lease(t, f, ask("d", 1))
@@ -111,14 +111,14 @@ func TestLeaseGoesAckedReturnedExpired(t *testing.T) {
 	if diff := cmp.Diff([]int{2, 3}, indexes(e)); diff != "" || len(d.Groups) != 1 {
 		t.Fatalf("after the first lease ran out: %v %v", indexes(d), indexes(e))
 	}
-	if err := f.Ack(t.Context(), "d"); !errors.Is(err, harness.ErrLeaseClosed) {
+	if _, err := f.Ack(t.Context(), "d"); !errors.Is(err, harness.ErrLeaseClosed) {
 		t.Errorf("acknowledgement after somebody else took the group: %v", err)
 	}
 	clock.advance(2 * time.Minute)
-	if err := f.Ack(t.Context(), "e"); err != nil {
+	if _, err := f.Ack(t.Context(), "e"); err != nil {
 		t.Errorf("a late acknowledgement that harms nobody: %v", err)
 	}
-	if err := f.Ack(t.Context(), "never"); !errors.Is(err, harness.ErrLeaseUnknown) {
+	if _, err := f.Ack(t.Context(), "never"); !errors.Is(err, harness.ErrLeaseUnknown) {
 		t.Errorf("unknown lease: %v", err)
 	}
 	got, err := f.Counts(t.Context())
@@ -371,9 +371,10 @@ func TestRandomLeasesDeliverEachGroupOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	_, clock, _, f := feedStore(t, 12, 1, 1, 3, nil)
 	type model struct {
-		groups  []int
-		expires time.Time
-		state   harness.LeaseState
+		groups   []int
+		consumer string
+		expires  time.Time
+		state    harness.LeaseState
 	}
 	leases := map[string]*model{}
 	delivered := map[int]string{}
@@ -382,11 +383,21 @@ func TestRandomLeasesDeliverEachGroupOnce(t *testing.T) {
 			t.Fatalf("only %d groups delivered", len(delivered))
 		}
 		clock.advance(time.Duration(rng.IntN(20)) * time.Second)
-		id := fmt.Sprint("lease-", rng.IntN(1+i/4))
+		n := rng.IntN(1 + i/4)
+		if rng.IntN(2) == 0 { // one of the last
+			n = max(0, i/4-rng.IntN(4))
+		}
+		id := fmt.Sprint("lease-", n)
 		m := leases[id]
-		switch rng.IntN(3) {
+		op := rng.IntN(3)
+		if rng.IntN(30) == 0 {
+			op = 3
+		}
+		switch op {
 		case 0:
-			l, err := f.Lease(t.Context(), ask(id, 1+rng.IntN(3)))
+			req := ask(id, 1+rng.IntN(3))
+			req.Consumer = fmt.Sprint("trainer-", rng.IntN(2))
+			l, err := f.Lease(t.Context(), req)
 			if m != nil && m.state != harness.LeaseHeld {
 				if !errors.Is(err, harness.ErrLeaseClosed) {
 					t.Fatalf("%s is %s: %v", id, m.state, err)
@@ -403,10 +414,19 @@ func TestRandomLeasesDeliverEachGroupOnce(t *testing.T) {
 				m.expires = l.Expires
 				continue
 			}
-			for _, o := range leases {
+			lapsed := map[string][]int{}
+			for name, o := range leases {
 				if o.state == harness.LeaseHeld && !o.expires.After(clock.now()) {
 					o.state = harness.LeaseExpired
+					lapsed[name] = o.groups
 				}
+			}
+			said := map[string][]int{}
+			for _, o := range l.Lapsed {
+				said[o.ID] = indexes(o)
+			}
+			if diff := cmp.Diff(lapsed, said); diff != "" {
+				t.Fatalf("leases that ran out: %s", diff)
 			}
 			if len(l.Groups) == 0 {
 				continue
@@ -421,9 +441,9 @@ func TestRandomLeasesDeliverEachGroupOnce(t *testing.T) {
 					}
 				}
 			}
-			leases[id] = &model{indexes(l), l.Expires, harness.LeaseHeld}
+			leases[id] = &model{indexes(l), req.Consumer, l.Expires, harness.LeaseHeld}
 		case 1:
-			err := f.Ack(t.Context(), id)
+			_, err := f.Ack(t.Context(), id)
 			if m == nil || m.state == harness.LeaseReturned || m.state == harness.LeaseExpired {
 				if err == nil {
 					t.Fatalf("acknowledged %s, which is not held", id)
@@ -441,7 +461,7 @@ func TestRandomLeasesDeliverEachGroupOnce(t *testing.T) {
 				delivered[g] = id
 			}
 		case 2:
-			err := f.Return(t.Context(), id, "")
+			_, err := f.Return(t.Context(), id, "")
 			held := m != nil && (m.state == harness.LeaseHeld || m.state == harness.LeaseReturned)
 			if (err == nil) != held {
 				t.Fatalf("return of %s (%+v): %v", id, m, err)
@@ -449,6 +469,40 @@ func TestRandomLeasesDeliverEachGroupOnce(t *testing.T) {
 			if held {
 				m.state = harness.LeaseReturned
 			}
+		case 3:
+			consumer, want, got := fmt.Sprint("trainer-", rng.IntN(2)), map[string][]int{}, map[string][]int{}
+			for name, o := range leases {
+				if o.state == harness.LeaseHeld && o.consumer == consumer {
+					o.state = harness.LeaseReturned
+					want[name] = o.groups
+				}
+			}
+			back, err := f.Lost(t.Context(), consumer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range back {
+				got[l.ID] = indexes(l)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("what %s lost: %s", consumer, diff)
+			}
+		}
+		held, err := f.Held(t.Context())
+		if err != nil || !slices.IsSortedFunc(held, func(a, b harness.Lease) int { return a.Expires.Compare(b.Expires) }) {
+			t.Fatalf("held leases: %+v, %v", held, err)
+		}
+		want, got := map[string][]int{}, map[string][]int{}
+		for name, o := range leases {
+			if o.state == harness.LeaseHeld {
+				want[name+" "+o.consumer] = o.groups
+			}
+		}
+		for _, l := range held {
+			got[l.ID+" "+l.Consumer] = indexes(l)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("held leases: %s", diff)
 		}
 	}
 }
@@ -466,6 +520,11 @@ func TestLeaseRefusesNonsense(t *testing.T) {
 	} {
 		if l, err := f.Lease(t.Context(), bad); err == nil {
 			t.Errorf("%+v gave %+v", bad, l)
+		}
+	}
+	for _, bad := range []string{"", "a\x00", "\xff"} {
+		if back, err := f.Lost(t.Context(), bad); err == nil {
+			t.Errorf("consumer %q gave back %+v", bad, back)
 		}
 	}
 }

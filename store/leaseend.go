@@ -13,23 +13,23 @@ const EventPolicyVersion EventKind = "policy_version"
 
 // Ack ends a held lease: its groups are delivered and will not be handed out again. Acknowledging twice
 // is harmless. ErrLeaseUnknown; ErrLeaseClosed where the groups went back before.
-func (f *Feed) Ack(ctx context.Context, key string) error {
+func (f *Feed) Ack(ctx context.Context, key string) (harness.Lease, error) {
 	return f.end(ctx, "acknowledge", key, harness.LeaseAcked, "")
 }
 
-// Return ends a held lease and makes its groups ready again. Returning twice is harmless.
-// ErrLeaseUnknown; ErrLeaseClosed where it was acknowledged or had expired.
-func (f *Feed) Return(ctx context.Context, key, reason string) error {
+// Return ends a held lease and makes its groups ready again. Returning twice is harmless; the second time
+// the lease has no groups. ErrLeaseUnknown; ErrLeaseClosed where it was acknowledged or had expired.
+func (f *Feed) Return(ctx context.Context, key, reason string) (harness.Lease, error) {
 	if err := plain("reason", reason); err != nil {
-		return fmt.Errorf("return lease %q: %w", key, err)
+		return harness.Lease{}, fmt.Errorf("return lease %q: %w", key, err)
 	}
 	return f.end(ctx, "return", key, harness.LeaseReturned, reason)
 }
 
-func (f *Feed) end(ctx context.Context, verb, key string, state harness.LeaseState, reason string) error {
+func (f *Feed) end(ctx context.Context, verb, key string, state harness.LeaseState, reason string) (l harness.Lease, err error) {
 	now := f.s.now()
-	err := f.s.write(ctx, func(c *conn) error {
-		l, err := f.find(c, key)
+	err = f.s.write(ctx, func(c *conn) (err error) {
+		l, err = f.find(c, key)
 		switch {
 		case err != nil:
 			return err
@@ -38,19 +38,12 @@ func (f *Feed) end(ctx context.Context, verb, key string, state harness.LeaseSta
 		case l.State != harness.LeaseHeld:
 			return fmt.Errorf("%w: it was %s", harness.ErrLeaseClosed, l.State)
 		}
-		if state != harness.LeaseAcked {
-			_, err := c.exec("DELETE FROM feed_groups WHERE lease_id = (SELECT id FROM leases WHERE feed_id = ? AND key = ?)", f.id, key)
-			if err != nil {
-				return err
-			}
-		}
-		_, err = c.exec("UPDATE leases SET state = ?, closed_ms = ?, reason = ? WHERE feed_id = ? AND key = ?", string(state), now, reason, f.id, key)
-		return err
+		return f.closeLease(c, &l, state, now, reason)
 	})
 	if err != nil {
-		return fmt.Errorf("%s lease %q: %w", verb, key, err)
+		return harness.Lease{}, fmt.Errorf("%s lease %q: %w", verb, key, err)
 	}
-	return nil
+	return l, nil
 }
 
 // Extend gives a held lease ttl from now, and returns when it ends. ErrLeaseUnknown, ErrLeaseClosed.

@@ -197,10 +197,10 @@ func TestCheckFindsBrokenLeases(t *testing.T) {
 				req.TTL = time.Hour
 				lease(t, f, req)
 			}
-			if err := f.Ack(t.Context(), "acked"); err != nil {
+			if _, err := f.Ack(t.Context(), "acked"); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.Return(t.Context(), "returned", ""); err != nil {
+			if _, err := f.Return(t.Context(), "returned", ""); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := f.Drop(t.Context(), 3, "stale"); err != nil {

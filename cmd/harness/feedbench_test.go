@@ -212,7 +212,7 @@ func BenchmarkFirstBatch(b *testing.B) {
 		f.finish(b, i, 5, 300, 100)
 		ended := time.Now()
 		spans = append(spans, (<-got).Sub(ended).Seconds()*1000)
-		if err := f.feed.Ack(b.Context(), fmt.Sprint(i)); err != nil {
+		if _, err := f.feed.Ack(b.Context(), fmt.Sprint(i)); err != nil {
 			b.Fatal(err)
 		}
 		wrote := time.Now()
@@ -261,7 +261,7 @@ func deliverLedger(b *testing.B, groups, steps int, all bool) {
 		if n := f.take(b, id); n != groups*steps {
 			b.Fatalf("%d rows", n)
 		}
-		if err := f.feed.Return(b.Context(), id, ""); err != nil {
+		if _, err := f.feed.Return(b.Context(), id, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

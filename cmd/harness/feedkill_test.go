@@ -93,7 +93,7 @@ func feedRound(t *testing.T, bin, db, name string, rng *rand.Rand, total *killCo
 		wg        sync.WaitGroup
 	)
 	for k := range 4 {
-		c := &killClient{url: "http://" + addr + "/v1/", rng: rand.New(rand.NewPCG(rng.Uint64(), uint64(k))), total: total, deliver: func(tokens map[int]int) {
+		c := &killClient{t: t, url: "http://" + addr + "/v1/", name: fmt.Sprint("killed-", k), rng: rand.New(rand.NewPCG(rng.Uint64(), uint64(k))), total: total, deliver: func(tokens map[int]int) {
 			mu.Lock()
 			defer mu.Unlock()
 			for g, n := range tokens {
@@ -157,7 +157,9 @@ func awaitServer(ctx context.Context, url string, done <-chan struct{}) {
 // killClient is a trainer that dies a lot. What it keeps over a death is what a trainer's checkpoint
 // would: the id of the lease that it trained on and is about to acknowledge.
 type killClient struct {
+	t       *testing.T
 	url     string
+	name    string // the consumer's: the same after each restart
 	rng     *rand.Rand
 	total   *killCount
 	deliver func(tokens map[int]int)
@@ -175,8 +177,14 @@ func (c *killClient) run(ctx context.Context) {
 		if tokens == nil {
 			continue
 		}
-		if c.rng.IntN(4) == 0 { // dies before it has trained: the lease runs out
+		if c.rng.IntN(4) == 0 { // dies before it has trained
 			c.total.clients.Add(1)
+			if c.rng.IntN(2) == 0 {
+				continue // and says nothing: the lease runs out
+			}
+			if c.lost(ctx) && c.ack(ctx, id) {
+				c.t.Errorf("lease %s was given back as lost and could be acknowledged", id)
+			}
 			continue
 		}
 		if c.rng.IntN(8) == 0 {
@@ -245,10 +253,25 @@ func (c *killClient) ack(ctx context.Context, id string) bool {
 	return false
 }
 
+// lost says, until the server takes it, that nothing is left of what was leased before.
+func (c *killClient) lost(ctx context.Context) bool {
+	for ctx.Err() == nil {
+		resp, err := c.post(ctx, "lost", "")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return true
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return false
+}
+
 func (c *killClient) post(ctx context.Context, op, id string) (*http.Response, error) {
-	msg := map[string]any{"lease": id}
+	msg := map[string]any{"lease": id, "consumer": c.name}
 	if op == "lease" {
-		msg["groups"], msg["wait_ms"], msg["consumer"] = 1+c.rng.IntN(3), 50, "killed"
+		msg["groups"], msg["wait_ms"] = 1+c.rng.IntN(3), 50
 	}
 	raw, err := json.Marshal(msg)
 	if err != nil {

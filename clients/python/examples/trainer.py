@@ -252,6 +252,8 @@ def main() -> None:
     with Feed(a.feed, consumer="reference-trainer", token=token) as feed:
         if line := resume(trainer, feed, policy, out):
             print(json.dumps(line), flush=True)
+        if lost := feed.lost():  # leased before, and in no weights
+            print(json.dumps({"lost": lost}), flush=True)
         for _, line in train(trainer, feed, policy, out, a.groups, a.updates):
             print(json.dumps(line), flush=True)
 

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hindsight_client import Batch, Disconnected, Feed, FeedError, LeaseClosed, LeaseUnknown, Row, VersionBackwards
+from hindsight_client import Batch, ConsumerConnected, Disconnected, Feed, FeedError, LeaseClosed, LeaseUnknown, Row, VersionBackwards
 from hindsight_client.rows import row_of
 
 Serve = Callable[..., Any]
@@ -85,6 +85,63 @@ def test_iterator_survives_a_killed_server(serve: Serve) -> None:
             batch.ack()
             seen += [r.group for r in batch if r.step == 0 and r.sample == 0]
     assert sorted(seen) == list(range(6))
+
+
+def test_a_restarted_trainer_takes_back_what_it_lost(serve: Serve) -> None:
+    server = serve()
+    dead = Feed(server.url, consumer="trainer-0")
+    done, _ = dead.lease(groups=1)
+    lost, _ = dead.lease(groups=2)
+    assert done is not None and lost is not None
+    with Feed(server.url, consumer="trainer-1") as other, Feed(server.url, consumer="trainer-0", max_wait=0.2) as feed:
+        theirs, _ = other.lease(groups=1)
+        assert theirs is not None
+        with pytest.raises(ConsumerConnected, match="trainer-0"):
+            feed.lost(wait=0.1)
+        dead.close()  # as the death of its process does
+        feed.ack(done.lease)  # it was in the checkpoint
+        assert feed.lost() == [lost.lease]
+        assert feed.lost() == []
+        with pytest.raises(LeaseClosed):
+            feed.ack(lost.lease)
+        theirs.ack()
+        groups = sorted({r.group for batch in _acked(feed) for r in batch})
+        gone = {r.group for batch in (done, theirs) for r in batch}
+        assert groups == [g for g in range(6) if g not in gone]
+        assert feed.status()["acked"] == 6
+
+
+def _acked(feed: Feed) -> Iterator[Batch]:
+    for batch in feed.batches():
+        batch.ack()
+        yield batch
+
+
+def test_who_waits_is_told_why(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="hindsight_client")
+    server = serve()
+    with Feed(server.url, consumer="trainer-0") as first:
+        batch, _ = first.lease(groups=5, ttl=600)
+        last, _ = first.lease(groups=1, ttl=60)
+        assert batch is not None and last is not None and first.held == []
+        for name, level in (("trainer-0", "WARNING"), ("trainer-1", "INFO")):
+            caplog.clear()
+            with Feed(server.url, consumer=name) as feed:
+                for _ in range(2):
+                    nothing, drained = feed.lease()
+                    assert nothing is None and not drained
+                assert [(h["consumer"], h["groups"]) for h in feed.held] == [("trainer-0", 1), ("trainer-0", 5)]
+            said = [(r.levelname, r.getMessage()) for r in caplog.records]
+            assert len(said) == 2 and {lv for lv, _ in said} == {level}
+            assert "1 group leased to trainer-0 until" in said[0][1] and "5 groups leased to trainer-0 until" in said[1][1]
+            assert ("Feed.lost()" in said[0][1]) == (name == "trainer-0")
+        last.give_back()
+        batch.give_back()
+
+
+def test_lost_needs_a_name() -> None:
+    with pytest.raises(ValueError, match="consumer"):
+        Feed("ws://127.0.0.1:9").lost()
 
 
 def test_patience_ends() -> None:

@@ -12,13 +12,14 @@ times faster than as JSON.
 """
 
 from .convert import to_skyrl, to_slime, to_trl, to_verl
-from .errors import Disconnected, FeedError, LeaseClosed, LeaseUnknown, VersionBackwards
+from .errors import ConsumerConnected, Disconnected, FeedError, LeaseClosed, LeaseUnknown, VersionBackwards
 from .feed import Batch, Feed
 from .policy import PolicyServer
 from .rows import Row, parse_arrow, parse_json
 
 __all__ = [
     "Batch",
+    "ConsumerConnected",
     "Disconnected",
     "Feed",
     "FeedError",

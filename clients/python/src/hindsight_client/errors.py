@@ -27,6 +27,10 @@ class VersionBackwards(FeedError):
     """A policy version below the newest one was posted."""
 
 
+class ConsumerConnected(FeedError):
+    """Another connection of this consumer's name is open, so what is leased under it may be its own."""
+
+
 class Disconnected(Exception):
     """The server did not come back within the client's ``patience``."""
 
@@ -35,6 +39,7 @@ _BY_CODE: dict[str, type[FeedError]] = {
     "lease_unknown": LeaseUnknown,
     "lease_closed": LeaseClosed,
     "version_backwards": VersionBackwards,
+    "consumer_connected": ConsumerConnected,
 }
 
 

@@ -17,8 +17,10 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import ClientConnection, connect
 
 from . import convert
-from .errors import Disconnected, FeedError, LeaseClosed, error_of
+from .errors import ConsumerConnected, Disconnected, FeedError, LeaseClosed, error_of
 from .rows import Row, parse_arrow, parse_json
+
+_SOON = 2.0  # seconds after which a trainer that gets nothing learns why
 
 log = logging.getLogger("hindsight_client")
 
@@ -96,6 +98,9 @@ class Feed:
     A lost connection is opened again, with waits that grow to ``max_wait`` seconds, and the request is
     repeated: every request of the protocol may be. ``Disconnected`` is raised after ``patience``
     seconds without a server.
+
+    ``consumer`` names the trainer, and no other one: it comes back under its name after a restart (see
+    :meth:`lost`).
     """
 
     def __init__(
@@ -127,6 +132,9 @@ class Feed:
         self._open = ExitStack()  # closes the connection
         self._lock = threading.Lock()
         self._next_id = 0
+        self.held: list[dict[str, Any]] = []
+        """Who holds groups, as of the last request that got no batch: ``consumer``, ``groups``, ``expires``, ``in_ms``."""
+        self._told: tuple[Any, ...] = ()
 
     def __enter__(self) -> "Feed":
         return self
@@ -155,38 +163,62 @@ class Feed:
         if ttl is not None:
             message["ttl_ms"] = int(ttl * 1000)
         answer, body = self._call(message)
+        self.held = answer.get("held") or []
         if body is None:
+            self._tell()
             return None, bool(answer.get("drained", False))
         header, rows = parse_json(body) if isinstance(body, str) else parse_arrow(body)
         return Batch(self, header, rows), False
 
     def batches(self, *, groups: int = 1, tokens: int = 0, ttl: Optional[float] = None, wait: float = 60.0) -> Iterator[Batch]:
         """Batches until the feed is drained. A batch that was neither acknowledged nor given back when the
-        next one is asked for stays leased until its time is over."""
-        lease_id = uuid.uuid4().hex
+        next one is asked for stays leased until its time is over. Where nothing comes because groups are
+        leased, the log says by whom and for how long."""
+        lease_id, soon = uuid.uuid4().hex, min(wait, _SOON)
+        patience = soon
         while True:
             try:
-                batch, drained = self.lease(groups=groups, tokens=tokens, ttl=ttl, wait=wait, lease_id=lease_id)
+                batch, drained = self.lease(groups=groups, tokens=tokens, ttl=ttl, wait=patience, lease_id=lease_id)
             except LeaseClosed:  # it ran out while the connection was down
                 lease_id = uuid.uuid4().hex
                 continue
             if drained:
                 return
+            patience = wait
             if batch is not None:
-                lease_id = uuid.uuid4().hex
+                lease_id, patience = uuid.uuid4().hex, soon
                 yield batch
 
     def ack(self, lease: str) -> None:
         """Acknowledge a lease; harmless when it is acknowledged already. LeaseUnknown, LeaseClosed."""
-        self._call({"op": "ack", "lease": lease})
+        self._call({"op": "ack", "lease": lease, "consumer": self.consumer})
 
     def give_back(self, lease: str, reason: str = "") -> None:
         """Return a lease. LeaseUnknown, LeaseClosed."""
-        self._call({"op": "return", "lease": lease, "reason": reason})
+        self._call({"op": "return", "lease": lease, "consumer": self.consumer, "reason": reason})
 
     def extend(self, lease: str, seconds: float) -> None:
         """Hold a lease for so long from now. LeaseUnknown, LeaseClosed."""
-        self._call({"op": "extend", "lease": lease, "ttl_ms": int(seconds * 1000)})
+        self._call({"op": "extend", "lease": lease, "consumer": self.consumer, "ttl_ms": int(seconds * 1000)})
+
+    def lost(self, wait: float = 70.0) -> list[str]:
+        """Say that this trainer has nothing any more of what it leased under its name: after a restart, once
+        what its checkpoint contains is acknowledged. All of it is ready again at once; the leases are
+        returned. ConsumerConnected where another connection of the name stays open for ``wait`` seconds (the
+        server notices after 60 that one broke without a word)."""
+        if not self.consumer:
+            raise ValueError("lost: this feed has no consumer's name, so nothing is leased under it: Feed(…, consumer=…)")
+        give_up, pause = self._clock() + wait, 0.05
+        while True:
+            try:
+                answer, _ = self._call({"op": "lost", "consumer": self.consumer})
+                return [str(lease) for lease in answer.get("lost") or []]
+            except ConsumerConnected as err:
+                if self._clock() + pause > give_up:
+                    raise
+                log.info("%s; again in %.2f s", err, pause)
+                self._sleep(pause)
+                pause = min(2 * pause, self._max_wait)
 
     def post_version(self, version: int) -> int:
         """Say that the policy has a new version; returns the newest one. VersionBackwards."""
@@ -203,6 +235,23 @@ class Feed:
         answer, _ = self._call({"op": "status"})
         status: dict[str, int] = answer["status"]
         return status
+
+    def _tell(self) -> None:
+        """Log, once for each, the leases that keep groups from this trainer: a warning where they are of its
+        own name."""
+        now = tuple((h.get("consumer"), h.get("groups"), h.get("expires")) for h in self.held)
+        if now == self._told:
+            return
+        self._told = now
+        for h in self.held:
+            name, groups = str(h.get("consumer", "")), int(h.get("groups", 0))
+            text = f"nothing is ready: {groups} group{'s' * (groups != 1)} leased to {name or 'a consumer without a name'}"
+            left = int(h.get("in_ms", 0)) / 1000
+            text += f" until {h.get('expires')}; back in {left:.0f} s at the latest" if left else ", whose time is over"
+            if name and name == self.consumer:
+                log.warning("%s. If this trainer has lost them in a restart, Feed.lost() gives them back now", text)
+            else:
+                log.info("%s", text)
 
     # The connection.
 
