@@ -11,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/internal/errext"
@@ -103,9 +105,14 @@ func planEpisode(ctx context.Context, s *Store, run int64, ref harness.EpisodeRe
 	return false, nil
 }
 
-// childRecord records the plan at args[0] and reports each durable step.
+// childRecord records the plan at args[0] and reports each durable step. After args[1] reports it waits to be
+// killed: however slow the parent is to do so, the run does not end before.
 func childRecord(args []string) error {
 	ctx := context.Background()
+	reports, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
 	s, err := Open(ctx, args[0], Config{Now: testClock()})
 	if err != nil {
 		return err
@@ -115,6 +122,9 @@ func childRecord(args []string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Printf("%d %d\n", attempt, step) // os.Stdout is not buffered: it is out before the kill
+		if reports--; reports == 0 {
+			time.Sleep(time.Hour) // with mu: the others come to what they record next, and no further
+		}
 	})
 	return errors.Join(err, s.Close())
 }
@@ -164,7 +174,7 @@ func TestKilledProcessLosesNothingAcknowledged(t *testing.T) {
 // reports whether the process was finished before that.
 func recordUntilKilled(t *testing.T, path string, after int, acked map[int64]int) (finished bool) {
 	t.Helper()
-	cmd := child(t, "record", path)
+	cmd := child(t, "record", path, strconv.Itoa(after))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -175,7 +185,7 @@ func recordUntilKilled(t *testing.T, path string, after int, acked map[int64]int
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
-	for n := 0; lines.Scan(); n++ {
+	for n := 1; lines.Scan(); n++ {
 		var (
 			attempt int64
 			step    int
