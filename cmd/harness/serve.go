@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"github.com/hindsightrl/harness/feed"
@@ -31,6 +32,7 @@ type serveCommand struct {
 	memory   int64
 	stall    time.Duration
 	drain    bool
+	log      trainLog
 }
 
 func newServe(st stops, g *globals) *cobra.Command {
@@ -43,7 +45,11 @@ WebSocket and HTTP, as Arrow or JSON. A trainer leases a batch and acknowledges 
 neither acknowledged nor extended in time goes to the next one that asks. Who holds what is in the
 ledger, so a restart changes nothing.
 
-It may run while other processes collect, score and give credit.`,
+It may run while other processes collect, score and give credit.
+
+The log on standard error says who connects and leaves, who waits for groups that others hold, and every half a
+minute in which something happened how the feed stands; --log-level debug also says what became of each
+batch. GET /metrics has the same in figures, for Prometheus.`,
 		Example: `  harness serve --run nightly
   harness serve --run nightly --loss dapo --listen 127.0.0.1:7741
   HARNESS_FEED_TOKEN=… harness serve --listen 0.0.0.0:7741 --tls-cert cert.pem --tls-key key.pem`,
@@ -68,6 +74,8 @@ func (c *serveCommand) flags(cmd *cobra.Command) {
 	f.Int64Var(&c.memory, "memory-mb", 512, "bound on the rows that are on their way to trainers, in MiB")
 	f.DurationVar(&c.stall, "stall", 30*time.Second, "cut a trainer off that reads nothing for so long")
 	f.BoolVar(&c.drain, "drain", false, "end when every group of the run is delivered")
+	f.StringVar(&c.log.Level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.log.Format, "log-format", "text", "text or json")
 }
 
 func (c *serveCommand) run(cmd *cobra.Command) error {
@@ -79,6 +87,13 @@ func (c *serveCommand) run(cmd *cobra.Command) error {
 		return usageError(cmd, errors.New("--tls-cert and --tls-key belong together"))
 	}
 	if err := c.bounds(); err != nil {
+		return usageError(cmd, err)
+	}
+	level := "--log-level"
+	if general := c.g.env("HARNESS_LOG"); general != "" && !cmd.Flags().Changed("log-level") {
+		level, c.log.Level = "HARNESS_LOG", general
+	}
+	if err := c.log.check("--log-format", level); err != nil {
 		return usageError(cmd, err)
 	}
 	db, err := store.OpenFeeds(c.st.hard, c.rows.db, store.Config{Now: c.g.now, Readers: 8})
@@ -106,13 +121,16 @@ func (c *serveCommand) serve(cmd *cobra.Command, db *store.Store, token string) 
 		return err
 	}
 	src := newLedgerSource(db, book, plan)
+	metrics, log := newFeedMetrics(prometheus.NewRegistry(), src.Counts), c.log.open(c.g)
 	server, err := feed.NewServer(feed.Config{
 		Book: book, Source: src, Versions: book, Token: token, TTL: c.ttl, MaxTTL: max(24*time.Hour, c.ttl), MaxConns: c.maxConns,
-		Memory: c.memory << 20, Stall: c.stall, Now: c.g.now, Log: c.g.log,
+		Memory: c.memory << 20, Stall: c.stall, Now: c.g.now, Log: log,
+		OnSent: metrics.sent,
 	})
 	if err != nil {
 		return err
 	}
+	metrics.connections(server)
 	l, err := c.listener()
 	if err != nil {
 		return err
@@ -130,7 +148,7 @@ func (c *serveCommand) serve(cmd *cobra.Command, db *store.Store, token string) 
 	if counts.Waiting > 0 && counts.Ready == 0 {
 		fmt.Fprintf(c.g.stderr, "%d finished groups wait for credit: harness credit --db %s --run %s, or serve with --credit none\n", counts.Waiting, c.rows.db, plan.run.Name)
 	}
-	return c.until(server, src, l)
+	return c.until(&feedReport{log: log, run: plan.run.Name, feed: c.name, src: src, server: server, last: counts}, metrics, l)
 }
 
 func (c *serveCommand) listener() (net.Listener, error) {
@@ -149,14 +167,20 @@ func (c *serveCommand) listener() (net.Listener, error) {
 }
 
 // until serves until the first stop, or until the feed is drained where that was asked for.
-func (c *serveCommand) until(server *feed.Server, src *ledgerSource, l net.Listener) error {
+func (c *serveCommand) until(r *feedReport, m *feedMetrics, l net.Listener) error {
+	server, src := r.server, r.src
 	ctx, cancel := context.WithCancel(c.st.soft)
 	defer cancel()
-	h := &http.Server{Handler: server.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	mux := http.NewServeMux()
+	mux.Handle("/", server.Handler())
+	mux.Handle("GET /metrics", server.Guard(m.handler()))
+	h := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()
 	watched := make(chan error, 1)
 	go func() { watched <- server.Run(ctx) }()
+	reported := make(chan error, 1)
+	go func() { reported <- r.until(ctx, reportEvery) }()
 	drained := make(chan error, 1)
 	if c.drain {
 		go func() { drained <- untilDrained(ctx, src) }()
@@ -167,6 +191,8 @@ func (c *serveCommand) until(server *feed.Server, src *ledgerSource, l net.Liste
 	case err = <-served:
 	case err = <-watched:
 		watched <- nil
+	case err = <-reported:
+		reported <- nil
 	case err = <-drained:
 	}
 	cancel()
@@ -178,7 +204,7 @@ func (c *serveCommand) until(server *feed.Server, src *ledgerSource, l net.Liste
 	if down := h.Shutdown(last); down != nil {
 		h.Close()
 	}
-	return errors.Join(err, <-watched)
+	return errors.Join(err, <-watched, <-reported)
 }
 
 func untilDrained(ctx context.Context, src *ledgerSource) error {

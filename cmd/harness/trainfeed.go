@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,6 +79,17 @@ func (c *trainCommand) run(cmd *cobra.Command) error {
 	}
 	t := &trainFeed{st: c.st, g: &g, plan: plan, db: db, token: token, again: shellLine([]string{"harness", "train-feed", "--config", c.config}), wake: make(chan struct{}, 1)}
 	return errors.Join(t.run(), db.Close())
+}
+
+// check reports a value that is none, under the name that it was given by.
+func (l trainLog) check(format, level string) error {
+	if !slices.Contains([]string{"text", "json"}, l.Format) {
+		return fmt.Errorf("%s is %q, want text or json", format, l.Format)
+	}
+	if err := new(slog.Level).UnmarshalText([]byte(l.Level)); err != nil {
+		return fmt.Errorf("%s is %q, want debug, info, warn or error", level, l.Level)
+	}
+	return nil
 }
 
 func (l trainLog) open(g *globals) *slog.Logger {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/url"
 	"os"
 	"reflect"
@@ -106,6 +105,7 @@ var (
 	notInServe = map[string]string{
 		"db": "the ledger is named at the top: ledger", "run": "the run is named at the top: run", "feed": "the feed is named at the top: feed",
 		"credit": "the feed hands over the credit of this run", "score": "the feed hands over the scores that credit read", "drain": "with rounds, the feed ends when all is delivered",
+		"log-level": "set log.level", "log-format": "set log.format",
 	}
 )
 
@@ -348,11 +348,9 @@ func (p *trainPlan) validate() error {
 		return errors.New("ledger, run and feed need names")
 	case p.Rounds < 0:
 		return fmt.Errorf("rounds is %d, want 0 (until stopped) or more", p.Rounds)
-	case !slices.Contains([]string{"text", "json"}, p.Log.Format):
-		return fmt.Errorf("log.format is %q, want text or json", p.Log.Format)
 	}
-	if err := new(slog.Level).UnmarshalText([]byte(p.Log.Level)); err != nil {
-		return fmt.Errorf("log.level is %q, want debug, info, warn or error", p.Log.Level)
+	if err := p.Log.check("log.format", "log.level"); err != nil {
+		return err
 	}
 	if u, err := url.Parse(p.Traces); p.Traces != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		return fmt.Errorf("traces is %q, want an address such as http://127.0.0.1:4318", p.Traces)

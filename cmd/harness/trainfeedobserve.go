@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/agent"
@@ -30,9 +28,7 @@ type trainObserver struct {
 	failures  *prometheus.CounterVec
 	held      prometheus.Counter
 	started   prometheus.Counter
-	stale     prometheus.Histogram
-	unknown   prometheus.Counter
-	out       *prometheus.CounterVec
+	feed      *feedMetrics
 	gone      prometheus.Counter
 	score     prometheus.Histogram
 	asked     *prometheus.CounterVec
@@ -67,9 +63,7 @@ func newTrainObserver(ctx context.Context, traces string, now func() time.Time, 
 	o.failures = counters("attempt_failures_total", "Attempts and calls that failed, by kind.", "kind")
 	o.held = counter("paced_seconds_total", "Time that starts of groups were held back for the trainer.")
 	o.started = counter("groups_started_total", "Groups that were let start.")
-	o.stale = histogram("staleness_versions", "Versions between the oldest token of a group and the newest version, when it was sent.", []float64{0, 1, 2, 3, 4, 6, 8, 12, 16, 32})
-	o.unknown = counter("staleness_unknown_total", "Groups that were sent and whose tokens carry no version.")
-	o.out = counters("sent_total", "What was sent to trainers, by what: groups, rows, tokens. A batch that is asked for again counts again.", "what")
+	o.feed = newFeedMetrics(r, counts)
 	o.gone = counter("groups_dropped_total", "Finished groups that were given up: too stale, or without a signal.")
 	o.score = histogram("score_seconds", "Time to score one chunk of groups.", seconds)
 	o.asked = counters("score_answers_total", "Answers of the teacher, by source: asked or cached.", "source")
@@ -81,54 +75,15 @@ func newTrainObserver(ctx context.Context, traces string, now func() time.Time, 
 	}, []string{"result"})
 	o.loaded = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "hindsight", Name: "loaded_version", Help: "Version that the policy server was last seen to load; -1 = none."})
 	o.loaded.Set(-1)
-	r.MustRegister(o.reload, o.loaded, groupCollector{counts}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(o.reload, o.loaded)
 	var err error
 	o.traces, err = newTrainTraces(ctx, traces, now)
 	return o, err
 }
 
-func (o *trainObserver) handler() http.Handler {
-	return promhttp.HandlerFor(o.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
-}
+func (o *trainObserver) handler() http.Handler { return o.feed.handler() }
 
 func (o *trainObserver) close() error { return o.traces.close() }
-
-// groupCollector asks the ledger at each scrape where the groups are.
-type groupCollector struct {
-	counts func(context.Context) (harness.FeedCounts, error)
-}
-
-var (
-	groupsDesc = prometheus.NewDesc("hindsight_groups", "Groups of the run, by where they are.", []string{"state"}, nil)
-	leasesDesc = prometheus.NewDesc("hindsight_leases_ended_total", "Leases that came back, by how: returned or expired.", []string{"how"}, nil)
-	doneDesc   = prometheus.NewDesc("hindsight_delivered_total", "What trainers acknowledged, by what: rows or tokens.", []string{"what"}, nil)
-)
-
-func (groupCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- groupsDesc
-	ch <- leasesDesc
-	ch <- doneDesc
-}
-
-// scrapeWithin bounds how long a scrape waits for the ledger.
-const scrapeWithin = 5 * time.Second
-
-func (g groupCollector) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
-	defer cancel()
-	c, err := g.counts(ctx)
-	if err != nil {
-		ch <- prometheus.NewInvalidMetric(groupsDesc, err)
-		return
-	}
-	for state, n := range map[string]int{"open": c.Open, "waiting": c.Waiting, "ready": c.Ready, "held": c.Held, "delivered": c.Acked, "empty": c.Empty, "dropped": c.Dropped} {
-		ch <- prometheus.MustNewConstMetric(groupsDesc, prometheus.GaugeValue, float64(n), state)
-	}
-	ch <- prometheus.MustNewConstMetric(leasesDesc, prometheus.CounterValue, float64(c.Returned), "returned")
-	ch <- prometheus.MustNewConstMetric(leasesDesc, prometheus.CounterValue, float64(c.Expired), "expired")
-	ch <- prometheus.MustNewConstMetric(doneDesc, prometheus.CounterValue, float64(c.Rows), "rows")
-	ch <- prometheus.MustNewConstMetric(doneDesc, prometheus.CounterValue, float64(c.Tokens), "tokens")
-}
 
 func (o *trainObserver) event(e agent.Event) {
 	o.traces.event(e)
@@ -197,13 +152,6 @@ func (o *trainObserver) reloaded(version int32, took time.Duration, err error) {
 
 // sent is told what went out to a trainer.
 func (o *trainObserver) sent(s feed.Sent) {
-	if n, known := s.Staleness(); known {
-		o.stale.Observe(float64(n))
-	} else {
-		o.unknown.Inc()
-	}
-	o.out.WithLabelValues("groups").Inc()
-	o.out.WithLabelValues("rows").Add(float64(s.Group.Rows))
-	o.out.WithLabelValues("tokens").Add(float64(s.Group.Tokens))
+	o.feed.sent(s)
 	o.traces.over(s.Group.Index, "sent")
 }

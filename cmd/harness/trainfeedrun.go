@@ -97,6 +97,7 @@ func (t *trainFeed) run() (err error) {
 	if err != nil {
 		return err
 	}
+	t.obs.feed.connections(server)
 	listener, err := t.plan.serve.listener()
 	if err != nil {
 		return err
