@@ -17,6 +17,7 @@ import (
 	"github.com/hindsightrl/harness/envs/alfworld/original"
 	"github.com/hindsightrl/harness/envs/originaltest"
 	"github.com/hindsightrl/harness/internal/errext"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 const repository = "../../.."
@@ -130,12 +131,7 @@ func TestComposeUp(t *testing.T) {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
+	_, port, err := net.SplitHostPort(testutil.Address(t)) // Docker's proxy listens as Go's servers do
 	if err != nil {
 		t.Fatal(err)
 	}

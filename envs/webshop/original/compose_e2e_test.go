@@ -4,7 +4,6 @@ package original_test
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/hindsightrl/harness/envs/envdiff"
 	"github.com/hindsightrl/harness/envs/originaltest"
 	"github.com/hindsightrl/harness/envs/webshop/original"
+	"github.com/hindsightrl/harness/internal/testutil"
 )
 
 // TestComposeWebShop: the service webshop becomes healthy, answers those who know its token at its
@@ -23,20 +23,17 @@ func TestComposeWebShop(t *testing.T) {
 		t.Skipf("no checkout of WebShop: set %s to one with its data (docs/originals.md)", checkoutEnv)
 	}
 	image := originaltest.WebShop(t, checkout)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address := testutil.Address(t)
+	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	p := originaltest.Compose(t, "WEBSHOP_IMAGE="+image, fmt.Sprint("WEBSHOP_PORT=", port), "BRIDGE_TOKEN=open sesame")
+	p := originaltest.Compose(t, "WEBSHOP_IMAGE="+image, "WEBSHOP_PORT="+port, "BRIDGE_TOKEN=open sesame")
 	if _, err := p.Run(t.Context(), "--profile", "webshop", "up", "--detach", "--no-build", "webshop"); err != nil {
 		t.Fatal(err)
 	}
 	native := shopOf(t, checkout, image)
-	cfg := original.Config{Address: fmt.Sprintf("ws://127.0.0.1:%d", port), Token: "open sesame"}
+	cfg := original.Config{Address: "ws://" + address, Token: "open sesame"}
 	var s *original.Suite
 	for until := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) { // it loads its products first
 		if s, err = original.New(t.Context(), native, cfg); err == nil {
