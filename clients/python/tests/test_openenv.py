@@ -129,7 +129,7 @@ def test_many_sessions_at_once(serve: Serve) -> None:
 
 
 def test_idle_sessions_end(serve: Serve) -> None:
-    server = serve("alfworld", "--idle", "200ms")
+    server = serve("alfworld", "--idle", "3s")  # longer than a step takes, on a slow machine too
 
     async def wait() -> None:
         env = HindsightEnv(base_url=server.url)
