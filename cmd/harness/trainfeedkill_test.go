@@ -65,7 +65,7 @@ log: {level: warn}
 		total     killCount
 	)
 	for k := range 3 {
-		c := &killClient{url: "http://" + addr + "/v1/", rng: rand.New(rand.NewPCG(rng.Uint64(), uint64(k))), total: &total, deliver: func(tokens map[int]int) {
+		c := &killClient{t: t, name: fmt.Sprint("trainer-", k), url: "http://" + addr + "/v1/", rng: rand.New(rand.NewPCG(rng.Uint64(), uint64(k))), total: &total, deliver: func(tokens map[int]int) {
 			mu.Lock()
 			defer mu.Unlock()
 			for g, n := range tokens {
