@@ -124,6 +124,8 @@ func (o *trainObserver) scored(groups []int, began, ended time.Time, r teacher.R
 	}
 }
 
+func (o *trainObserver) crediting(group int) { o.traces.crediting(group) }
+
 func (o *trainObserver) workFailed() { o.failed.Inc() }
 
 func (o *trainObserver) credited(group, rows int, began, now, ended time.Time, known bool) {
@@ -131,7 +133,7 @@ func (o *trainObserver) credited(group, rows int, began, now, ended time.Time, k
 	if known {
 		o.toReady.Observe(now.Sub(ended).Seconds())
 	}
-	o.traces.stage(group, "credit", began, now, nil)
+	o.traces.credited(group, began, now)
 }
 
 func (o *trainObserver) dropped(group int) {

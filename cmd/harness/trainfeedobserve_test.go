@@ -116,6 +116,39 @@ log: {level: info, format: json}
 	}
 }
 
+// TestTracesKeepTheCreditOfAGroupThatWasTakenAtOnce: a trainer that waits has the group as soon as its credit
+// is in the ledger, before anybody could say how long that took.
+func TestTracesKeepTheCreditOfAGroupThatWasTakenAtOnce(t *testing.T) {
+	t.Parallel()
+	spans := &collector{}
+	now := time.Unix(1000, 0)
+	traces, err := newTrainTraces(t.Context(), serveHTTPTest(t, spans), func() time.Time { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for g := range 2 {
+		ref := harness.EpisodeRef{ID: int64(g + 1), Group: g, Task: harness.Task{Env: "alfworld", ID: "game"}}
+		traces.event(agent.Event{Kind: agent.EventStarted, Episode: ref})
+		traces.event(agent.Event{Kind: agent.EventFinished, Episode: ref, Outcome: &harness.Outcome{}})
+		traces.crediting(g)
+		traces.over(g, "sent")
+		if g == 0 {
+			traces.credited(g, now, now.Add(time.Second))
+		}
+	}
+	if len(traces.groups) != 1 || traces.groups[1] == nil {
+		t.Errorf("open are %v, want group 1 alone", traces.groups)
+	}
+	if err := traces.close(); err != nil { // and no credit of group 1, whose writing failed
+		t.Fatal(err)
+	}
+	spans.mu.Lock()
+	defer spans.mu.Unlock()
+	if n := strings.Count(spans.body.String(), "credit"); n != 1 {
+		t.Errorf("%d spans of credit, want 1", n)
+	}
+}
+
 // TestReportsAddUp: the report of groups that got credit one by one is that of all together, where both are
 // defined by groups.
 func TestReportsAddUp(t *testing.T) {

@@ -41,6 +41,9 @@ type groupTrace struct {
 	span    trace.Span
 	collect trace.Span // nil once the group is finished
 	inner   context.Context
+
+	crediting bool   // its credit is being written, and is no stage yet
+	how       string // how it ended meanwhile; "" where it did not
 }
 
 // maxTraced bounds the groups that are followed at a time: with a backlog that grows, the later ones are not.
@@ -144,6 +147,35 @@ func (t *trainTraces) finished(groups []int) {
 	}
 }
 
+// crediting keeps the trace of a group open until its stage "credit" is added: a trainer that waits can have
+// the group before that.
+func (t *trainTraces) crediting(group int) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g := t.groups[group]; g != nil {
+		g.crediting = true
+	}
+}
+
+// credited adds the stage "credit", and ends the trace where the group is with a trainer already.
+func (t *trainTraces) credited(group int, began, ended time.Time) {
+	t.stage(group, "credit", began, ended, nil)
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g := t.groups[group]; g != nil {
+		g.crediting = false
+		if g.how != "" {
+			t.end(group, g.how)
+		}
+	}
+}
+
 // stage adds a stage of a group that is over.
 func (t *trainTraces) stage(group int, name string, began, ended time.Time, err error) {
 	if t == nil {
@@ -169,6 +201,10 @@ func (t *trainTraces) over(group int, how string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if g := t.groups[group]; g != nil && g.crediting {
+		g.how = how
+		return
+	}
 	t.end(group, how)
 }
 

@@ -209,6 +209,7 @@ func (t *trainFeed) workChunk(ctx context.Context, j job, groups []int) error {
 	}
 	for _, g := range groups {
 		began := t.g.now()
+		t.obs.crediting(g)
 		rows, err := t.giveCredit(ctx, j, g)
 		if err != nil {
 			return fmt.Errorf("give credit to group %d: %w", g, explainCreditError(err))
