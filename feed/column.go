@@ -59,6 +59,9 @@ var columns = []column{
 	scalarColumn("shared_tokens", arrow.PrimitiveTypes.Int32, func(r *Row) *int32 { return &r.SharedTokens }),
 	listColumn("token_shares", reals, func(r *Row) *[]float32 { return (*[]float32)(&r.TokenShares) }),
 	rewardColumn(),
+	optionalReal("reward", func(r *Row) **float64 { return &r.Reward }),
+	flagColumn("won", func(r *Row) *bool { return &r.Won }),
+	scalarColumn("score", arrow.PrimitiveTypes.Float64, func(r *Row) *float64 { return &r.Score }),
 }
 
 // fixed is what an Arrow buffer holds as is.
@@ -88,7 +91,7 @@ func bitmap(s *scratch, rows []Row, has func(*Row) bool) (*memory.Buffer, int) {
 	return memory.NewBufferBytes(bits), nulls
 }
 
-func scalarColumn[T int32 | int64](name string, typ arrow.DataType, at func(*Row) *T) column {
+func scalarColumn[T int32 | int64 | float64](name string, typ arrow.DataType, at func(*Row) *T) column {
 	return column{
 		name: name, typ: typ,
 		build: func(s *scratch, rows []Row) arrow.ArrayData {
@@ -226,6 +229,25 @@ func optionalID(name string, at func(*Row) **int64) column {
 				if a.IsValid(i) {
 					*at(&rows[i]) = &v
 				}
+			}
+			return nil
+		},
+	}
+}
+
+func flagColumn(name string, at func(*Row) *bool) column {
+	return column{
+		name: name, typ: arrow.PrimitiveTypes.Uint8,
+		build: func(s *scratch, rows []Row) arrow.ArrayData {
+			v := room[byte](s, len(rows))
+			for i := range rows {
+				v[i] = flag(*at(&rows[i]))
+			}
+			return array.NewData(arrow.PrimitiveTypes.Uint8, len(rows), []*memory.Buffer{nil, buffer(v)}, nil, 0, 0)
+		},
+		read: func(a arrow.Array, rows []Row) error {
+			for i, v := range valuesOf[byte](a) {
+				*at(&rows[i]) = v == 1
 			}
 			return nil
 		},

@@ -26,6 +26,7 @@ type Pass struct {
 	Credit     string               `json:"credit,omitempty"`      // key of the credit pass; "" = none
 	Score      string               `json:"score,omitempty"`       // key of the teacher pass; "" = none
 	Estimator  credit.Estimator     `json:"estimator,omitempty"`   // of the base advantage
+	Reward     string               `json:"reward,omitempty"`      // where the credit pass had its rewards from (creditrun.RewardSource); "" without one
 	Response   credit.ResponseStage `json:"response"`              // what Factor is: none, aem (α) or ear (γ)
 	Token      credit.TokenStage    `json:"token"`                 // what Weights are: none, serl or rlsd
 	SERL       *credit.SERLConfig   `json:"serl,omitempty"`        // where Token is not none
@@ -37,6 +38,13 @@ type Pass struct {
 	PassID     int64                `json:"credit_id,omitempty"`   // ledger id of the credit pass
 	Shared     string               `json:"shared,omitempty"`      // "once": the advantages of shared tokens hold their shares already
 }
+
+// RewardEnvironment says that the rewards are what the environment paid.
+const RewardEnvironment = "environment"
+
+// paidByEnvironment reports whether the groups are compared by what the environment paid. Rewards that a credit
+// pass made (votes, certainties) are not in the ledger.
+func (p *Pass) paidByEnvironment() bool { return p.Reward == "" || p.Reward == RewardEnvironment }
 
 // weights are the clipped token weights w of the row: SERL's on action tokens of a row with a hindsight
 // context, RLSD's on all of its tokens, 1 elsewhere; nil where no token stage ran. They repeat the

@@ -48,6 +48,12 @@ type Row struct {
 	TokenShares  Floats `json:"token_shares,omitempty"` // T: 1/n where n rows of the group hold the very token; nil where nothing is shared
 
 	RewardParts RewardParts `json:"reward_parts"`
+
+	// What trainers ask for most, of the episode, without a struct to take apart: won and score are those of
+	// RewardParts.
+	Reward *float64 `json:"reward,omitempty"` // what its group was compared by; nil where the credit pass made rewards of its own
+	Won    bool     `json:"won"`
+	Score  float64  `json:"score"` // in [0, 1]
 }
 
 // RewardParts are what the environment and the format said.
@@ -167,6 +173,10 @@ func NewRow(st *harness.FeedStep, p *Pass) (Row, error) {
 		StepID: st.StepID, Group: int32(st.Group), Episode: st.Episode, Sample: int32(st.Sample), Step: int32(st.Index),
 		SequenceID: st.StepID, Task: st.Task.Key(), Stop: string(st.Outcome.Stop), SharedTokens: int32(st.Shared),
 		RewardParts: RewardParts{Step: st.Reward, Episode: st.Outcome.Reward, Score: st.Outcome.Score, Won: st.Outcome.Won, Valid: st.Valid},
+	}
+	r.Won, r.Score = r.RewardParts.Won, r.RewardParts.Score
+	if p.paidByEnvironment() {
+		r.Reward = &st.Outcome.Reward
 	}
 	if st.Fork != nil {
 		r.Parent = &st.Fork.Parent

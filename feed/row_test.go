@@ -85,8 +85,12 @@ func sparse(tb testing.TB) []Row {
 	full[6].Tokens.Logprobs = []float32{}
 	full[7].Tokens.Logprobs[0] = float32(math.Inf(-1))
 	var out []Row
-	for _, st := range full {
-		out = append(out, mustRow(tb, st, p))
+	for i, st := range full {
+		own := *p
+		if i == 4 {
+			own.Reward = "vote"
+		}
+		out = append(out, mustRow(tb, st, &own))
 	}
 	return out
 }
@@ -105,6 +109,26 @@ func TestAbsentColumnsStayAbsent(t *testing.T) {
 	}
 	if r := rows[5]; r.ResponseIDs != nil || r.ResponseMask != nil || r.Weights != nil || r.BaseAdvantage == nil {
 		t.Errorf("row without tokens: %+v", r)
+	}
+}
+
+// TestPlainRewardsAreTheParts: reward, won and score are those of reward_parts, and no reward is given where the
+// credit pass had others.
+func TestPlainRewardsAreTheParts(t *testing.T) {
+	t.Parallel()
+	for source, known := range map[string]bool{"": true, RewardEnvironment: true, "vote": false, "entropy": false, "entropy_sum": false} {
+		p := testPass()
+		p.Reward = source
+		for i, st := range testGroup(3, 4, 2, 3) {
+			st.Outcome.Reward, st.Outcome.Score = float64(i)-1.5, float64(i)/4
+			r := mustRow(t, st, p)
+			if r.Won != r.RewardParts.Won || r.Won != (i%2 == 1) || r.Score != r.RewardParts.Score || r.Score != float64(i)/4 {
+				t.Errorf("%q: %+v beside %+v", source, r, r.RewardParts)
+			}
+			if (r.Reward != nil) != known || known && (*r.Reward != r.RewardParts.Episode || *r.Reward != float64(i)-1.5) {
+				t.Errorf("%q: reward %v beside %+v", source, r.Reward, r.RewardParts)
+			}
+		}
 	}
 }
 

@@ -156,6 +156,7 @@ func (s *ledgerSource) read(ctx context.Context, l harness.Lease) (*feed.Pass, e
 		c := saved.cfg
 		creditConfig = string(pass.Config)
 		p.Credit, p.PassID, p.Estimator, p.Response, p.Token = pass.Key, pass.ID, c.Estimator.Name, c.Response, c.Token
+		p.Reward = c.Reward.Name()
 		if c.Shared == creditrun.SharedOnce {
 			p.Shared = string(c.Shared)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hindsightrl/harness/creditrun"
 	"github.com/hindsightrl/harness/feed"
 	"github.com/hindsightrl/harness/internal/testutil"
 )
@@ -109,5 +110,13 @@ func TestServeRefusesLogsThatAreNone(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr.String(), c.says) {
 			t.Errorf("%v %v: exit code %d: %s", c.env, c.args, code, stderr)
 		}
+	}
+}
+
+// TestFeedKnowsTheEnvironmentsRewards: both packages call them by one name.
+func TestFeedKnowsTheEnvironmentsRewards(t *testing.T) {
+	t.Parallel()
+	if creditrun.DefaultReward().Name() != feed.RewardEnvironment {
+		t.Errorf("%q, the feed says %q", creditrun.DefaultReward().Name(), feed.RewardEnvironment)
 	}
 }

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
 
-from hindsight_client import Row, to_skyrl, to_slime, to_trl, to_verl
+from hindsight_client import Row, parse_arrow, to_skyrl, to_slime, to_trl, to_verl
 from hindsight_client.rows import row_of
 
 
@@ -100,6 +101,30 @@ def test_real_rows_convert(exported: str) -> None:
     assert b["attention_mask"].sum() == sum(r.tokens + len(r.need("prompt_ids")) for r in rows)
     for convert in (to_trl, to_skyrl, to_slime):
         assert convert(rows)
+
+
+def test_columns_of_another_version_are_passed_over() -> None:
+    """One that this client does not know, and one that an older server does not send."""
+    pa = pytest.importorskip("pyarrow")
+    parts = {"step": 1.0, "episode": 1.0, "score": 0.5, "won": 1, "valid": 1}
+    known = {"step_id": [7], "response_ids": [[1, 2]], "reward_parts": [parts], "reward": [None], "won": pa.array([1], pa.uint8()), "score": [0.5]}
+    types = {"response_ids": pa.list_(pa.int32())}
+
+    def read(columns: dict[str, Any]) -> Row:
+        arrays = {k: v if isinstance(v, pa.Array) else pa.array(v, types.get(k)) for k, v in columns.items()}
+        record = pa.RecordBatch.from_pydict(arrays).replace_schema_metadata({b"hindsight": b'{"format": 1}'})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, record.schema) as out:
+            out.write_batch(record)
+        header, rows = parse_arrow(sink.getvalue().to_pybytes())
+        assert header["format"] == 1 and len(rows) == 1
+        return rows[0]
+
+    r = read({**known, "of_tomorrow": ["x"]})
+    assert (r.step_id, r.reward, r.won, r.score) == (7, None, True, 0.5) and r.need("response_ids").tolist() == [1, 2]
+    old = read({k: v for k, v in known.items() if k not in ("reward", "won", "score")})
+    assert (old.reward, old.won, old.score) == (None, None, None) and old.reward_parts["won"] is True
+    assert row_of({"step_id": 1, "won": False, "of_tomorrow": 3}).won is False
 
 
 def test_infinities_travel_as_words() -> None:

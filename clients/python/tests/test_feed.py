@@ -42,6 +42,8 @@ def test_every_row_comes_once_and_equals_the_export(serve: Serve, exported: str,
     assert status["acked"] == 6 and status["rows"] == len(want) == len(got)
     for key, row in got.items():
         same(want[key], row)
+        parts = row.reward_parts
+        assert (row.reward, row.won, row.score) == (parts["episode"], parts["won"], parts["score"]) and row.won in (True, False)
         assert row.tokens == len(row.need("advantages")) == len(row.need("teacher_logprobs")) == len(row.need("weights"))
 
 

@@ -49,6 +49,9 @@ class Row:
     parent: Optional[int] = None  # episode that this one grew out of; None for a root
     shared_tokens: int = 0  # leading response tokens that an ancestor sampled
     token_shares: Optional[Floats] = None  # T, 1/n where n rows of the group hold the very token
+    reward: Optional[float] = None  # of the episode, what its group was compared by; None where the credit pass made its own
+    won: Optional[bool] = None  # the episode solved its task; None from a server that is older than the column
+    score: Optional[float] = None  # of the episode by its task's own measure, in [0, 1]; None likewise
 
     @property
     def tokens(self) -> int:
@@ -116,7 +119,7 @@ def _rows_of_record(record: Any) -> list[Row]:
         column = record.column(name)
         if name in _DTYPES:
             columns.append(_slices(column, _DTYPES[name]))
-        elif name == "context_mask":
+        elif name in ("context_mask", "won"):
             columns.append([None if v is None else bool(v) for v in column.to_pylist()])
         elif name == "reward_parts":
             columns.append([{**v, "won": bool(v["won"]), "valid": bool(v["valid"])} for v in column.to_pylist()])
