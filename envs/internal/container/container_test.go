@@ -122,7 +122,7 @@ func TestTimeoutsEndEveryProcess(t *testing.T) {
 			t.Parallel()
 			c := start(t, engine(t), container.Spec{Limits: container.Limits{Processes: 200}})
 			cmd := sh(script)
-			cmd.Timeout, cmd.MaxOutput = time.Second, 1000
+			cmd.Timeout, cmd.MaxOutput = 3*time.Second, 1000 // a slow machine has begun it by then
 			res, err := c.Exec(t.Context(), cmd)
 			if errors.Is(err, container.ErrEnded) && name == "forks forever" && errors.Is(err, container.ErrDied) && res.TimedOut {
 				return // nothing could be started in it any more: it was ended as a whole
