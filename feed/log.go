@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hindsightrl/harness"
@@ -55,20 +56,56 @@ func (s *Server) lapsed(leases []harness.Lease) {
 	}
 }
 
-// logWait says, once per request, that all there is for it is leased.
+// maxWaiting bounds the names of trainers that are known to wait.
+const maxWaiting = 1024
+
+// waits are the trainers, by name, of which the log says that they wait: once, however often they ask, until they
+// get a batch, come in again, or nothing is leased any more.
+type waits struct {
+	mu   sync.Mutex
+	said map[string]bool
+}
+
+// begin reports whether the log does not say so yet.
+func (w *waits) begin(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.said[name] {
+		return false
+	}
+	if w.said == nil || len(w.said) == maxWaiting { // too many: each is said once more
+		w.said = map[string]bool{}
+	}
+	w.said[name] = true
+	return true
+}
+
+func (w *waits) end(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.said, name)
+}
+
+// logWait says, once per wait, that all there is for a trainer is leased.
 func (s *Server) logWait(r *request, held []holding) {
-	if len(held) > 0 {
+	if len(held) > 0 && s.waiting.begin(r.Consumer) {
 		s.cfg.Log.Info("trainer waits for groups that are leased", logConsumer, r.Consumer, logHeld, heldText(held))
 	}
 }
+
+// maxSpelled is how many holdings a line names: a header of all of them is more than some clients take.
+const maxSpelled = 8
 
 // heldText says who has groups and when they come back: "2 by trainer-0 for 43s, 1 by \"\" for 5s". A name is as
 // its trainer wrote it, so what is no plain text of it is quoted.
 func heldText(held []holding) string {
 	var out []string
-	for _, h := range held {
+	for _, h := range held[:min(len(held), maxSpelled)] {
 		left := time.Duration(h.In) * time.Millisecond
 		out = append(out, fmt.Sprintf("%d by %s for %v", h.Groups, plainName(h.Consumer), left.Round(time.Second)))
+	}
+	if len(held) > maxSpelled {
+		out = append(out, "and more")
 	}
 	return strings.Join(out, ", ")
 }

@@ -111,6 +111,7 @@ type Server struct {
 	wake   *broadcast
 
 	trainers  *trainers
+	waiting   waits
 	connected atomic.Int64 // WebSocket connections
 
 	stale   tally
@@ -189,6 +190,7 @@ func (s *Server) lease(ctx context.Context, r *request) (o offer, err error) {
 		}
 		if len(o.Groups) > 0 {
 			s.logLease(&o.Lease)
+			s.waiting.end(r.Consumer)
 			return o, nil
 		}
 		if over || count { // counting looks at every group: not at each commit of a run in full swing
@@ -198,12 +200,15 @@ func (s *Server) lease(ctx context.Context, r *request) (o offer, err error) {
 				continue
 			}
 			o.drained = c.Drained()
-			if err == nil && c.Held > 0 && (over || !told) {
+			switch {
+			case err != nil:
+			case c.Held == 0:
+				o.held = nil // who had some when the request began to wait has none any more
+				s.waiting.end(r.Consumer)
+			case over || !told:
+				told = true
 				o.held, err = s.holdings(ctx)
-				if !told {
-					told = true
-					s.logWait(r, o.held)
-				}
+				s.logWait(r, o.held)
 			}
 			if err != nil || over || o.drained {
 				return o, err

@@ -207,3 +207,74 @@ func TestAConnectionHasABoundedNumberOfNames(t *testing.T) {
 		t.Errorf("a known one: %+v", a)
 	}
 }
+
+// TestNobodyIsSaidToHoldWhatWasDelivered: who held groups when a request began to wait does not hold them any more
+// when it ends.
+func TestNobodyIsSaidToHoldWhatWasDelivered(t *testing.T) {
+	t.Parallel()
+	m, log := newMemory(1, 1, 2, 3), new(logged)
+	_, url := startServer(t, m, log.option)
+	c, waiting := dial(t, url), dial(t, url)
+	take(t, c, "a", "trainer-0", 1)
+	got := make(chan answer, 1)
+	go func() { got <- call(t, waiting, `{"op":"lease","lease":"b","consumer":"trainer-1","wait_ms":600000}`) }()
+	log.until(t, "trainer waits for groups that are leased", "consumer=trainer-1")
+	if a := call(t, c, `{"op":"ack","lease":"a"}`); !a.OK {
+		t.Fatalf("%+v", a)
+	}
+	if a := <-got; !a.OK || !a.Drained || a.Held != nil {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestAWaitIsLoggedOnce: however often a trainer that gets nothing asks, and again when it waits again.
+func TestAWaitIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	m, log := newMemory(1, 1, 2, 3), new(logged)
+	s, url := startServer(t, m, log.option)
+	c := dial(t, url)
+	lines := func() int { return strings.Count(log.String(), "trainer waits for groups that are leased") }
+	poll := func(times int) {
+		t.Helper()
+		for i := range times {
+			if a := call(t, c, fmt.Sprintf(`{"op":"lease","lease":"p%d","consumer":"trainer-1"}`, i)); !a.OK || len(a.Held) != 1 {
+				t.Fatalf("%+v", a)
+			}
+		}
+	}
+	take(t, c, "a", "trainer-0", 1)
+	poll(20)
+	if n := lines(); n != 1 {
+		t.Errorf("20 polls made %d lines", n)
+	}
+	if a := call(t, c, `{"op":"return","lease":"a"}`); !a.OK {
+		t.Fatalf("%+v", a)
+	}
+	take(t, c, "b", "trainer-1", 1)
+	poll(20)
+	if n := lines(); n != 2 {
+		t.Errorf("it waited twice: %d lines", n)
+	}
+	for i := range 3 * maxWaiting {
+		s.logWait(&request{Consumer: fmt.Sprint("t", i)}, []holding{{"trainer-1", 1, time.Time{}, 1000}})
+	}
+	if n := len(s.waiting.said); n > maxWaiting {
+		t.Errorf("%d names are kept", n)
+	}
+}
+
+// TestWhoHoldsFitsALine: a header that clients take, and a line of a log, however many hold groups.
+func TestWhoHoldsFitsALine(t *testing.T) {
+	t.Parallel()
+	var leases []harness.Lease
+	for range 100 {
+		leases = append(leases, harness.Lease{Consumer: strings.Repeat("\x01", maxName), Groups: make([]harness.FeedGroup, 2)})
+	}
+	text := heldText(holdings(leases, time.Time{}))
+	if len(text) > 8<<10 {
+		t.Errorf("%d bytes", len(text))
+	}
+	if want := ", and more"; !strings.HasSuffix(text, want) {
+		t.Errorf("%s: want %s", text[len(text)-50:], want)
+	}
+}

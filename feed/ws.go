@@ -156,6 +156,7 @@ func (k *wsConn) handle(raw []byte) {
 func (k *wsConn) name(consumer string) error {
 	first, err := k.add(k.s.trainers, consumer)
 	if first {
+		k.s.waiting.end(consumer)
 		k.s.cfg.Log.Info("trainer connected", logClient, k.c.RemoteAddr().String(), logConsumer, consumer)
 	}
 	return err
