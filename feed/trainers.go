@@ -7,7 +7,7 @@ import (
 	"github.com/hindsightrl/harness"
 )
 
-// maxNames bounds the consumers' names that one connection may use.
+// maxNames bounds the consumers' names that one connection is counted under for as long as it is open.
 const maxNames = 64
 
 // trainers are the consumers that are there, by name: connections that said it, and requests under way.
@@ -51,27 +51,26 @@ func (t *trainers) alone(name string, self bool, f func() error) (bool, error) {
 }
 
 // names are what a connection calls its trainer, each counted until the connection is gone and nothing that it
-// asked for is under way any more.
+// asked for is under way any more. Those beyond maxNames are counted while they ask.
 type names struct {
 	mu    sync.Mutex
 	leave map[string]func()
 }
 
-// add counts a name from its first use on, and reports whether this is that.
-func (n *names) add(t *trainers, name string) (first bool, err error) {
+// add counts a name from its first use on, and reports whether this is that. done ends a request under the name.
+func (n *names) add(t *trainers, name string) (first bool, done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if name == "" || n.leave[name] != nil {
-		return false, nil
-	}
-	if len(n.leave) == maxNames {
-		return false, badRequest("a connection may use %d names of consumers", maxNames)
-	}
-	if n.leave == nil {
+	switch {
+	case name == "" || n.leave[name] != nil:
+		return false, func() {}
+	case len(n.leave) == maxNames:
+		return false, t.enter(name)
+	case n.leave == nil:
 		n.leave = map[string]func(){}
 	}
 	n.leave[name] = t.enter(name)
-	return true, nil
+	return true, func() {}
 }
 
 // has reports whether the connection is counted under a name.

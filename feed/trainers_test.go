@@ -191,20 +191,47 @@ func TestDeliveriesAreLogged(t *testing.T) {
 	log.until(t, "level=INFO", `msg="trainer left"`, "consumer=trainer-0", "leases=4")
 }
 
+// TestAConnectionHasABoundedNumberOfNames: a client that says a new one each time is answered, and the later ones
+// are there while they ask for something, as over HTTP.
 func TestAConnectionHasABoundedNumberOfNames(t *testing.T) {
 	t.Parallel()
-	_, url := startServer(t, newMemory(1, 1, 1, 1), nil)
+	s, url := startServer(t, newMemory(1, 1, 1, 1), nil)
 	c := dial(t, url)
-	for i := range maxNames {
+	for i := range 2 * maxNames {
 		if a := call(t, c, fmt.Sprintf(`{"op":"status","consumer":"t%d"}`, i)); !a.OK {
 			t.Fatalf("name %d: %+v", i, a)
 		}
 	}
-	if a := call(t, c, `{"op":"status","consumer":"one more"}`); a.Error == nil || a.Error.Code != codeBad || !strings.Contains(a.Error.Message, "64 names") {
-		t.Errorf("%+v", a)
+	waits := fmt.Sprintf(`{"op":"lease","lease":%%q,"consumer":"t%d","wait_ms":600000}`, 2*maxNames)
+	take(t, c, "a", "one more", 1)
+	if err := c.WriteMessage(1, fmt.Appendf(nil, waits, "b")); err != nil {
+		t.Fatal(err)
 	}
-	if a := call(t, c, `{"op":"status","consumer":"t0"}`); !a.OK {
-		t.Errorf("a known one: %+v", a)
+	other := dial(t, url)
+	lost := func(name string, refused bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			a := call(t, other, fmt.Sprintf(`{"op":"lost","consumer":%q}`, name))
+			if refused == (a.Error != nil && a.Error.Code == codeConnected) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("lost of %s: %+v", name, a)
+			}
+		}
+	}
+	lost("t0", true)
+	lost(fmt.Sprint("t", 2*maxNames), true)
+	lost("one more", false)
+	c.Close()
+	lost("t0", false)
+	lost(fmt.Sprint("t", 2*maxNames), false)
+	s.trainers.mu.Lock()
+	defer s.trainers.mu.Unlock()
+	for name, n := range s.trainers.n {
+		if n < 1 {
+			t.Errorf("%s is there %d times", name, n)
+		}
 	}
 }
 

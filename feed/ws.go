@@ -135,7 +135,7 @@ func (k *wsConn) handle(raw []byte) {
 		err = req.check(&k.s.cfg)
 	}
 	if err == nil && req.Op != opLost { // who has lost what he held is not there because of it
-		err = k.name(req.Consumer)
+		defer k.name(req.Consumer)()
 	}
 	if err == nil && req.Op == opLease {
 		err = k.lease(&req)
@@ -152,14 +152,14 @@ func (k *wsConn) handle(raw []byte) {
 	}
 }
 
-// name counts the connection under a consumer's name, and logs the first one.
-func (k *wsConn) name(consumer string) error {
-	first, err := k.add(k.s.trainers, consumer)
+// name counts the connection under a consumer's name, and logs the first use of it. done ends the request.
+func (k *wsConn) name(consumer string) (done func()) {
+	first, done := k.add(k.s.trainers, consumer)
 	if first {
 		k.s.waiting.end(consumer)
 		k.s.cfg.Log.Info("trainer connected", logClient, k.c.RemoteAddr().String(), logConsumer, consumer)
 	}
-	return err
+	return done
 }
 
 func (k *wsConn) lease(req *request) error {
