@@ -105,7 +105,7 @@ func feedRound(t *testing.T, bin, db, name string, rng *rand.Rand, total *killCo
 	go func() { wg.Wait(); close(done) }()
 	for {
 		var out bytes.Buffer
-		cmd := exec.Command(bin, "serve", "--db", db, "--feed", name, "--listen", addr, "--ttl", "300ms")
+		cmd := exec.Command(bin, "serve", "--db", db, "--feed", name, "--listen", addr, "--ttl", "2s") // longer than a slow trainer takes: else its work counts for nothing, for ever
 		cmd.Stdout, cmd.Stderr = &out, &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)

@@ -49,7 +49,7 @@ run: r
 rounds: 6
 collect: {policy: refmodel, env: alfworld, tasks: 6, group: 2, max-steps: 3, seed: 5}
 score: {mode: immediate_feedback}
-serve: {listen: "%s", ttl: 300ms}
+serve: {listen: "%s", ttl: 2s} # longer than a slow trainer takes: else its work counts for nothing, for ever
 pace: {max_backlog: 5}
 log: {level: warn}
 `, db, addr)
