@@ -180,7 +180,7 @@ func (s *Server) lease(ctx context.Context, r *request) (o offer, err error) {
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
 	req := harness.LeaseRequest{ID: r.Lease, Consumer: r.Consumer, Groups: r.Groups, Min: r.Min, Tokens: r.Tokens, TTL: r.ttl()}
-	over, count, told := r.Wait == 0, true, false
+	over, count := r.Wait == 0, true
 	for {
 		changed := s.wake.next()
 		o.Lease, err = s.cfg.Book.Lease(ctx, req)
@@ -194,21 +194,10 @@ func (s *Server) lease(ctx context.Context, r *request) (o offer, err error) {
 			return o, nil
 		}
 		if over || count { // counting looks at every group: not at each commit of a run in full swing
-			c, err := s.cfg.Source.Counts(ctx)
-			if err == nil && req.Min > 1 && c.Ready > 0 && c.Last() {
+			last, err := s.look(ctx, r, &o)
+			if err == nil && req.Min > 1 && last {
 				req.Min = 1 // the last groups are fewer than were asked for
 				continue
-			}
-			o.drained = c.Drained()
-			switch {
-			case err != nil:
-			case c.Held == 0:
-				o.held = nil // who had some when the request began to wait has none any more
-				s.waiting.end(r.Consumer)
-			case over || !told:
-				told = true
-				o.held, err = s.holdings(ctx)
-				s.logWait(r, o.held)
 			}
 			if err != nil || over || o.drained {
 				return o, err
@@ -230,6 +219,23 @@ func (s *Server) lease(ctx context.Context, r *request) (o offer, err error) {
 }
 
 var errStopping = &Error{Code: codeStopping, Message: "the server is going down", Hint: "connect again; what you hold stays yours until it expires", status: http.StatusServiceUnavailable}
+
+// look says what a request may hope for that got nothing: whether the last groups are ready, whether all are
+// delivered, and who holds some, which the log says as well.
+func (s *Server) look(ctx context.Context, r *request, o *offer) (last bool, err error) {
+	c, err := s.cfg.Source.Counts(ctx)
+	if err != nil {
+		return false, err
+	}
+	o.drained, o.held = c.Drained(), nil
+	if c.Held == 0 { // who had some when the request began to wait has none any more
+		s.waiting.end(r.Consumer)
+		return c.Ready > 0 && c.Last(), nil
+	}
+	o.held, err = s.holdings(ctx)
+	s.logWait(r, o.held)
+	return c.Ready > 0 && c.Last(), err
+}
 
 func (s *Server) holdings(ctx context.Context) ([]holding, error) {
 	held, err := s.cfg.Book.Held(ctx)

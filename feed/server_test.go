@@ -443,7 +443,7 @@ func TestRunWaitsForAConnectionThatIsComingIn(t *testing.T) {
 	}()
 	here, there := net.Pipe()
 	defer there.Close()
-	go io.Copy(io.Discard, there) //nolint:errcheck // it ends with the connection
+	go io.Copy(io.Discard, there) // it ends with the connection
 	served := make(chan struct{})
 	var once sync.Once
 	w := &comingIn{Conn: here, ResponseWriter: httptest.NewRecorder(), hold: func() {

@@ -107,7 +107,8 @@ func take(t *testing.T, c interface {
 	WriteMessage(kind int, data []byte) error
 	ReadJSON(v any) error
 	ReadMessage() (int, []byte, error)
-}, lease, consumer string, groups int) {
+}, lease, consumer string, groups int,
+) {
 	t.Helper()
 	if err := c.WriteMessage(1, fmt.Appendf(nil, `{"op":"lease","lease":%q,"consumer":%q,"groups":%d}`, lease, consumer, groups)); err != nil {
 		t.Fatal(err)
