@@ -70,8 +70,8 @@ type Advisor interface {
 // Preparer is a Suite whose episodes take long to begin.
 type Preparer interface {
 	Suite
-	// Prepare is told that an episode of a task is about to begin, and returns at once. It decides nothing:
-	// the episode begins the same way without it, only later.
+	// Prepare is told that an episode of a task is about to begin, of each one once and in their order, and
+	// returns at once. It decides nothing: the episode begins the same way without it, only later.
 	Prepare(task Task)
 }
 

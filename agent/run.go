@@ -56,10 +56,15 @@ func Run(soft, hard context.Context, refs []harness.EpisodeRef, cfg Config) (Sta
 	}
 	g, ctx := errgroup.WithContext(hard)
 	g.SetLimit(cfg.Workers)
-	told := cfg.Workers // the first begin at once
+	told := 0
 	for i, ref := range refs {
-		// As many as there are workers may begin next; none does after a stop.
-		for ; i >= cfg.Workers && told < min(i+cfg.Workers, len(refs)) && soft.Err() == nil && ctx.Err() == nil; told++ {
+		// Of every episode, so that those that begin at once leave the others what was prepared for them. As many
+		// as there are workers may begin next; none does after a stop.
+		next := i + 1
+		if i >= cfg.Workers {
+			next = min(i+cfg.Workers, len(refs))
+		}
+		for ; told < next && soft.Err() == nil && ctx.Err() == nil; told++ {
 			cfg.prepare(refs[told].Task)
 		}
 		g.Go(func() error { // blocks while all workers are busy

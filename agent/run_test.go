@@ -316,7 +316,7 @@ func (a *asked) Prepare(task harness.Task) {
 	a.tasks = append(a.tasks, task.ID)
 }
 
-// TestSuitesAreToldWhatComesNext: of every episode that has to wait for a worker, in order, once.
+// TestSuitesAreToldWhatComesNext: of every episode, in order, once.
 func TestSuitesAreToldWhatComesNext(t *testing.T) {
 	t.Parallel()
 	env := &asked{}
@@ -328,11 +328,37 @@ func TestSuitesAreToldWhatComesNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	for _, r := range refs[2:] {
+	for _, r := range refs {
 		want = append(want, r.Task.ID)
 	}
 	if diff := cmp.Diff(want, env.tasks); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestPreparedEpisodesFindTheirs: also in a group of one task, what is prepared for those that wait is not taken by
+// those that begin at once: as many are told of before an episode begins as have begun.
+func TestPreparedEpisodesFindTheirs(t *testing.T) {
+	t.Parallel()
+	const workers = 3
+	env := &asked{}
+	cfg, _ := quick(t, &env.corridor, mustExpert(t, 0))
+	cfg.Suites = map[string]harness.Suite{"corridor": env}
+	cfg.Workers = workers
+	begun := 0
+	cfg.OnEvent = func(e Event) {
+		if e.Kind != EventStarted {
+			return
+		}
+		begun++
+		env.mu.Lock()
+		defer env.mu.Unlock()
+		if told := len(env.tasks); told < begun || told > begun+2*workers {
+			t.Errorf("%d episodes have begun and %d were told of", begun, told)
+		}
+	}
+	if _, err := Run(t.Context(), t.Context(), panelRefs(1, 12), cfg); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -359,7 +385,7 @@ func TestNothingIsPreparedAfterAStop(t *testing.T) {
 		if !errors.Is(err, ErrStopped) || stats.Attempts != 1 {
 			t.Fatalf("%s stop: %+v, %v", which, stats, err)
 		}
-		if len(env.tasks) > 1 { // the one that would have been next
+		if len(env.tasks) > 2 { // the one that began and the one that would have been next
 			t.Errorf("%s stop: %d episodes that did not begin were prepared", which, len(env.tasks))
 		}
 	}
