@@ -141,6 +141,23 @@ def test_who_waits_is_told_why(serve: Serve, caplog: pytest.LogCaptureFixture) -
         batch.give_back()
 
 
+def test_each_lease_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="hindsight_client")
+    feed = Feed("ws://127.0.0.1:9", consumer="trainer-0")
+
+    def told(*held: tuple[str, str]) -> list[str]:
+        caplog.clear()
+        feed.held = [{"consumer": name, "groups": 1, "expires": expires, "in_ms": 5000} for name, expires in held]
+        feed._tell()
+        return [r.getMessage() for r in caplog.records]
+
+    assert len(told(("a", "12:00"), ("b", "12:01"))) == 2
+    assert [("leased to b " in m, "12:09" in m) for m in told(("a", "12:00"), ("b", "12:09"))] == [(True, True)]
+    assert told(("b", "12:09"), ("a", "12:00")) == told() == []
+    forged = told(("c\nERROR all is lost", "12:00"))
+    assert len(forged) == 1 and "\n" not in forged[0] and r"'c\nERROR all is lost'" in forged[0]
+
+
 def test_lost_needs_a_name() -> None:
     with pytest.raises(ValueError, match="consumer"):
         Feed("ws://127.0.0.1:9").lost()

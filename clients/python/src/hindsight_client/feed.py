@@ -134,7 +134,7 @@ class Feed:
         self._next_id = 0
         self.held: list[dict[str, Any]] = []
         """Who holds groups, as of the last request that got no batch: ``consumer``, ``groups``, ``expires``, ``in_ms``."""
-        self._told: tuple[Any, ...] = ()
+        self._told: set[tuple[Any, ...]] = set()
 
     def __enter__(self) -> "Feed":
         return self
@@ -239,13 +239,15 @@ class Feed:
     def _tell(self) -> None:
         """Log, once for each, the leases that keep groups from this trainer: a warning where they are of its
         own name."""
-        now = tuple((h.get("consumer"), h.get("groups"), h.get("expires")) for h in self.held)
-        if now == self._told:
-            return
-        self._told = now
+        before, self._told = self._told, set()
         for h in self.held:
+            this = (h.get("consumer"), h.get("groups"), h.get("expires"))
+            self._told.add(this)
+            if this in before:
+                continue
             name, groups = str(h.get("consumer", "")), int(h.get("groups", 0))
-            text = f"nothing is ready: {groups} group{'s' * (groups != 1)} leased to {name or 'a consumer without a name'}"
+            shown = name if name.isprintable() else repr(name)  # others make names up
+            text = f"nothing is ready: {groups} group{'s' * (groups != 1)} leased to {shown or 'a consumer without a name'}"
             left = int(h.get("in_ms", 0)) / 1000
             text += f" until {h.get('expires')}; back in {left:.0f} s at the latest" if left else ", whose time is over"
             if name and name == self.consumer:
