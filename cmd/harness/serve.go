@@ -179,8 +179,11 @@ func (c *serveCommand) until(r *feedReport, m *feedMetrics, l net.Listener) erro
 	go func() { served <- h.Serve(l) }()
 	watched := make(chan error, 1)
 	go func() { watched <- server.Run(ctx) }()
-	reported := make(chan error, 1)
-	go func() { reported <- r.until(ctx, reportEvery) }()
+	reported := make(chan struct{})
+	go func() {
+		defer close(reported)
+		r.until(ctx, reportEvery)
+	}()
 	drained := make(chan error, 1)
 	if c.drain {
 		go func() { drained <- untilDrained(ctx, src) }()
@@ -191,8 +194,6 @@ func (c *serveCommand) until(r *feedReport, m *feedMetrics, l net.Listener) erro
 	case err = <-served:
 	case err = <-watched:
 		watched <- nil
-	case err = <-reported:
-		reported <- nil
 	case err = <-drained:
 	}
 	cancel()
@@ -204,7 +205,8 @@ func (c *serveCommand) until(r *feedReport, m *feedMetrics, l net.Listener) erro
 	if down := h.Shutdown(last); down != nil {
 		h.Close()
 	}
-	return errors.Join(err, <-watched, <-reported)
+	<-reported
+	return errors.Join(err, <-watched)
 }
 
 func untilDrained(ctx context.Context, src *ledgerSource) error {

@@ -110,8 +110,9 @@ type feedReport struct {
 	last   harness.FeedCounts
 }
 
-// until logs a line now and then, where something changed, and one at the end.
-func (r *feedReport) until(ctx context.Context, every time.Duration) error {
+// until logs a line now and then, where something changed, and one at the end. Where the ledger cannot be read for
+// one, the log says so, and trainers are served on: whether that works shows where they are served.
+func (r *feedReport) until(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -119,12 +120,19 @@ func (r *feedReport) until(ctx context.Context, every time.Duration) error {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), scrapeWithin)
 			defer cancel()
-			return r.once(last, "ended", true)
+			r.failed(r.once(last, "ended", true))
+			return
 		case <-tick.C:
-			if err := r.once(ctx, "progress", false); err != nil && ctx.Err() == nil {
-				return err
+			if err := r.once(ctx, "progress", false); ctx.Err() == nil {
+				r.failed(err)
 			}
 		}
+	}
+}
+
+func (r *feedReport) failed(err error) {
+	if err != nil {
+		r.log.Warn("how the feed stands is not known", "run", r.run, "feed", r.feed, "error", err)
 	}
 }
 

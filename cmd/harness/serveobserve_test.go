@@ -1,17 +1,21 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/creditrun"
 	"github.com/hindsightrl/harness/feed"
 	"github.com/hindsightrl/harness/internal/testutil"
+	"github.com/hindsightrl/harness/store"
 )
 
 // TestServeSaysWhatItDelivers: in the log, each batch and how the feed stands at the end, and in the metrics.
@@ -118,5 +122,33 @@ func TestFeedKnowsTheEnvironmentsRewards(t *testing.T) {
 	t.Parallel()
 	if creditrun.DefaultReward().Name() != feed.RewardEnvironment {
 		t.Errorf("%q, the feed says %q", creditrun.DefaultReward().Name(), feed.RewardEnvironment)
+	}
+}
+
+// TestAReportThatCannotBeReadEndsNothing: it is a line of the log; trainers are served on.
+func TestAReportThatCannotBeReadEndsNothing(t *testing.T) {
+	t.Parallel()
+	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "t.db"), store.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := db.CreateRun(t.Context(), store.RunSpec{Name: "run", GroupSize: 1, Panel: harness.Panel{Name: "p", Tasks: []harness.Task{{Env: "alfworld", ID: "game"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := db.Feed(t.Context(), harness.FeedSpec{RunID: run.ID, Name: "default"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	r := &feedReport{log: slog.New(slog.NewTextHandler(&log, nil)), run: "run", feed: "default", src: newLedgerSource(db, book, feedPlan{})}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.until(over, time.Hour)
+	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "database is closed") {
+		t.Errorf("%s", log.String())
 	}
 }
