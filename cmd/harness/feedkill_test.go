@@ -248,6 +248,9 @@ func (c *killClient) ack(ctx context.Context, id string) bool {
 			return true
 		case http.StatusConflict, http.StatusNotFound:
 			return false
+		case http.StatusBadRequest:
+			c.t.Errorf("lease %s: the acknowledgement is refused", id)
+			return false
 		}
 	}
 	return false
@@ -259,8 +262,12 @@ func (c *killClient) lost(ctx context.Context) bool {
 		resp, err := c.post(ctx, "lost", "")
 		if err == nil {
 			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
+			switch resp.StatusCode {
+			case http.StatusOK:
 				return true
+			case http.StatusBadRequest: // the same question would be refused for ever
+				c.t.Errorf("%s may not say that its leases are lost", c.name)
+				return false
 			}
 		}
 		time.Sleep(5 * time.Millisecond)
