@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -203,7 +204,7 @@ func (c *compareCommand) compare(a, b *runOnTasks) (comparedRuns, error) {
 		switch {
 		case !both:
 			res.OnlyBaseline++
-		case hash != a.hashes[task]:
+		case hash != "" && a.hashes[task] != "" && hash != a.hashes[task]: // rollouts of elsewhere may have none
 			res.OtherContent++
 		case a.byTask[task] == nil || b.byTask[task] == nil:
 			res.Unfinished++
@@ -225,18 +226,26 @@ func (c *compareCommand) compare(a, b *runOnTasks) (comparedRuns, error) {
 		res.Changed = append(res.Changed, changeOf(a, b, task, valuesA[task], valuesB[task]))
 	}
 	res.Changed = mostChanged(res.Changed, c.top)
-	set := func(env, kind string, tasks []string) {
+	set := func(env, kind string, tasks []string) error {
 		s := taskSet{Env: env, Type: kind, Measures: map[string]paired.Difference{}}
 		for i, m := range measures {
 			left, right := make([]float64, len(tasks)), make([]float64, len(tasks))
 			for j, task := range tasks {
 				left[j], right[j] = valuesA[task][i], valuesB[task][i]
 			}
-			s.Measures[m.name] = paired.Compare(left, right)
+			d := paired.Compare(left, right)
+			if !d.Finite() {
+				return errext.WithHint(fmt.Errorf("compare runs %q and %q: their %s lies too far apart to be averaged", a.Name, b.Name, m.name),
+					fmt.Sprintf("look for what is out of scale: harness runs %s --db %s", shellWord(b.Name), shellWord(b.Ledger)))
+			}
+			s.Measures[m.name] = d
 		}
 		res.Sets = append(res.Sets, s)
+		return nil
 	}
-	set("", "", shared)
+	if err := set("", "", shared); err != nil {
+		return res, err
+	}
 	if c.byType {
 		types := map[[2]string][]string{}
 		for _, task := range shared {
@@ -246,7 +255,9 @@ func (c *compareCommand) compare(a, b *runOnTasks) (comparedRuns, error) {
 		}
 		order := slices.SortedFunc(maps.Keys(types), func(x, y [2]string) int { return slices.Compare(x[:], y[:]) })
 		for _, key := range order {
-			set(key[0], key[1], types[key])
+			if err := set(key[0], key[1], types[key]); err != nil {
+				return res, err
+			}
 		}
 	}
 	return res, nil
@@ -255,9 +266,15 @@ func (c *compareCommand) compare(a, b *runOnTasks) (comparedRuns, error) {
 // nothingShared is the error of two runs that cannot be compared.
 func nothingShared(r *comparedRuns) error {
 	if r.Unfinished > 0 {
+		var look []string // at the run that nothing ended in, or at both
+		for _, side := range []*runOnTasks{r.Baseline, r.Run} {
+			if side.Done == 0 || r.Baseline.Done > 0 && r.Run.Done > 0 {
+				look = append(look, fmt.Sprintf("harness runs %s --db %s", shellWord(side.Name), shellWord(side.Ledger)))
+			}
+		}
 		return errext.WithHint(
 			fmt.Errorf("runs %q and %q share %s, but none of them has a finished episode on both sides", r.Baseline.Name, r.Run.Name, plural(r.Unfinished, "task")),
-			fmt.Sprintf("harness runs %s --db %s", shellWord(r.Run.Name), shellWord(r.Run.Ledger)))
+			strings.Join(look, "; "))
 	}
 	if r.OtherContent > 0 {
 		return errext.WithHint(
@@ -275,7 +292,7 @@ func changeOf(a, b *runOnTasks, task string, left, right []float64) taskChanged 
 		Means: map[string]float64{}, Change: map[string]float64{},
 	}
 	for i, m := range measures {
-		t.Means[m.name], t.Change[m.name] = right[i], right[i]-left[i]
+		t.Means[m.name], t.Change[m.name] = right[i], paired.Change(left[i], right[i])
 	}
 	return t
 }

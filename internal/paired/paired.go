@@ -12,6 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/hindsightrl/harness/internal/almost"
 )
 
 // Level is the coverage of Difference's interval.
@@ -29,6 +31,28 @@ type Difference struct {
 	Equal  int       `json:"equal"`
 }
 
+// rounding is how far two means of the same numbers lie apart where these are summed in another order or
+// number, at most: relative, and absolute near 0.
+const rounding = 1e-12
+
+// Change is b − a, and 0 where only rounding tells them apart.
+func Change(a, b float64) float64 {
+	if almost.Equal(a, b, rounding, rounding) {
+		return 0
+	}
+	return b - a
+}
+
+// Finite reports whether all of d are numbers. The differences of values beyond 1e150 may not be.
+func (d Difference) Finite() bool {
+	for _, v := range append([]float64{d.A, d.B, d.Mean}, d.Range...) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // Compare takes one value of A and one of B for each task, in the same order. It panics where they are
 // not equally many.
 func Compare(a, b []float64) Difference {
@@ -41,7 +65,7 @@ func Compare(a, b []float64) Difference {
 	}
 	diffs := make([]float64, len(a))
 	for i := range a {
-		diffs[i] = b[i] - a[i]
+		diffs[i] = Change(a[i], b[i])
 		switch {
 		case diffs[i] > 0:
 			d.Higher++

@@ -35,6 +35,40 @@ func TestCompareFew(t *testing.T) {
 	}
 }
 
+// TestRoundingIsNoChange: means of the same numbers that were summed otherwise are equal.
+func TestRoundingIsNoChange(t *testing.T) {
+	mean := func(values ...float64) (sum float64) { // not a constant, which has no rounding
+		for _, v := range values {
+			sum += v
+		}
+		return sum / float64(len(values))
+	}
+	a := []float64{mean(0.7), mean(0.1, 0.7, 0.2), mean(0.3, -0.1, -0.2)}
+	b := []float64{mean(0.7, 0.7, 0.7), mean(0.7, 0.2, 0.1), mean(0)}
+	if a[0] == b[0] || a[2] == b[2] {
+		t.Fatalf("nothing is rounded: %v and %v", a, b)
+	}
+	if d := Compare(a, b); d.Equal != 3 || d.Mean != 0 || d.Range[0] != 0 || d.Range[1] != 0 {
+		t.Errorf("%+v", d)
+	}
+	if d := Compare([]float64{0.5, 0}, []float64{0.500001, -1e-9}); d.Higher != 1 || d.Lower != 1 {
+		t.Errorf("small changes: %+v", d)
+	}
+}
+
+func TestWhatOverflowsIsNotFinite(t *testing.T) {
+	for _, v := range [][2][]float64{
+		{{1.7e308, -1.7e308}, {-1.7e308, 1.7e308}}, {{0, 1}, {0, 1e200}}, {{1.7e308, 1.7e308}, {0, 0}}, {{0}, {math.Inf(1)}},
+	} {
+		if d := Compare(v[0], v[1]); d.Finite() {
+			t.Errorf("%v: %+v", v, d)
+		}
+	}
+	if d := Compare([]float64{1, 2}, []float64{2, 1}); !d.Finite() {
+		t.Errorf("%+v", d)
+	}
+}
+
 func TestCompareOfUnequalLengths(t *testing.T) {
 	defer func() {
 		if recover() == nil {
