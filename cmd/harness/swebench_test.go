@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hindsightrl/harness"
 	"github.com/hindsightrl/harness/envs/swebench"
@@ -176,6 +180,40 @@ func TestRepairsSettleWhatNobodyChose(t *testing.T) {
 		}
 		if w, m := cmd.Flags().Lookup("workers").Value.String(), cmd.Flags().Lookup("max-tokens").Value.String(); w != c.workers || m != c.tokens {
 			t.Errorf("%v: workers %s, max-tokens %s", c.args, w, m)
+		}
+	}
+}
+
+// TestTrainFeedTakesWhatSuitsRepairs: as harness rollout does, where the file does not say how many at a time and how
+// long, and it logs what the engine has to say.
+func TestTrainFeedTakesWhatSuitsRepairs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := store.Open(t.Context(), filepath.Join(dir, "t.db"), store.Config{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for section, want := range map[string][2]string{
+		"":                            {fmt.Sprint(max(minRepairs, runtime.NumCPU())), repairMaxTokens},
+		", workers: 7, max-tokens: 9": {"7", "9"},
+	} {
+		g := memoryGlobals(nil, nil, nil)
+		absent := filepath.Join(dir, "absent.jsonl") // it is looked for before a daemon is
+		plan, err := parseTrainPlan(never(t), g, fmt.Appendf(nil, "collect: {env: swebench, data: %q%s}", absent, section))
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed := &trainFeed{st: never(t), g: g, plan: plan, db: db}
+		if err := feed.open(t.Context()); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatalf("got %v", err)
+		}
+		flags := plan.collectCmd.Flags()
+		if got := [2]string{flags.Lookup("workers").Value.String(), flags.Lookup("max-tokens").Value.String()}; got != want {
+			t.Errorf("workers and max-tokens are %v, want %v", got, want)
+		}
+		if plan.collect.source.repair.log != g.log {
+			t.Error("what the engine says is not logged")
 		}
 	}
 }

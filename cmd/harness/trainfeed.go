@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hindsightrl/harness/agent"
+	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/store"
 )
@@ -116,6 +118,11 @@ func (t *trainFeed) open(ctx context.Context) (err error) {
 		c.resume = t.plan.Run
 	} else if c.panelPath == "" && c.source.untouched(t.plan.collectCmd) {
 		c.source.env = mixedName
+	}
+	if c.source.repair.log = t.g.log; c.source.env == swebench.Name {
+		if err := c.source.repair.settle(t.plan.collectCmd, !begun, runtime.NumCPU()); err != nil {
+			return err
+		}
 	}
 	suite, err := c.source.open(ctx)
 	if err != nil {
