@@ -20,6 +20,7 @@ import (
 	"github.com/hindsightrl/harness/agent"
 	"github.com/hindsightrl/harness/credit"
 	"github.com/hindsightrl/harness/creditrun"
+	"github.com/hindsightrl/harness/envs/swebench"
 	"github.com/hindsightrl/harness/feed"
 	"github.com/hindsightrl/harness/internal/errext"
 	"github.com/hindsightrl/harness/teacher"
@@ -330,6 +331,11 @@ func (p *trainPlan) readCredit(n *yaml.Node) error {
 func (p *trainPlan) validate() error {
 	if err := p.collect.validate(); err != nil {
 		return fmt.Errorf("collect: %w", err)
+	}
+	if p.collect.source.env == swebench.Name {
+		if _, err := p.collect.source.repair.config(); err != nil {
+			return fmt.Errorf("collect: %w", err)
+		}
 	}
 	if p.collect.sampler.name != parallelName {
 		return errext.WithHint(fmt.Errorf("collect.sampler: %s needs all groups at once", p.collect.sampler.name), "use "+parallelName)

@@ -89,6 +89,8 @@ func TestTrainConfigNamesMistakes(t *testing.T) {
 		{"collect: {}\ncollect: {}", `key "collect" stands here twice`, ""},
 		{"collect: [a]", "collect: want keys with values", ""},
 		{"collect: {group: 0}", "collect: --group 0", ""},
+		{"collect: {env: swebench, prepared: -1}", "collect: --memory-gb, --cpus, --disk-gb, --processes and --prepared cannot be negative", "for the defaults"},
+		{"collect: {env: swebench, relax: all}", `collect: relax "all"`, "--relax official"},
 		{"collect: {db: x}", `"db" has no place here`, "the ledger is named at the top"},
 		{"collect: {policy: }", "collect.policy", ""},
 		{"score: {mode: all}", "18 modes, and credit reads one", "name one"},
