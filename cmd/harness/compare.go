@@ -196,27 +196,34 @@ func (r *runOnTasks) means(task string) []float64 {
 	return out
 }
 
-func (c *compareCommand) compare(a, b *runOnTasks) (comparedRuns, error) {
-	res := comparedRuns{Baseline: a, Run: b, Settings: differing(a.Run, b.Run), Changed: []taskChanged{}}
-	var shared []string // with finished episodes on both sides
+// count sorts the tasks of both runs by what can be compared, and returns those with finished episodes on both
+// sides, in order.
+func (r *comparedRuns) count() (shared []string) {
+	a, b := r.Baseline, r.Run
 	for _, task := range slices.Sorted(maps.Keys(a.hashes)) {
 		hash, both := b.hashes[task]
 		switch {
 		case !both:
-			res.OnlyBaseline++
+			r.OnlyBaseline++
 		case hash != "" && a.hashes[task] != "" && hash != a.hashes[task]: // rollouts of elsewhere may have none
-			res.OtherContent++
+			r.OtherContent++
 		case a.byTask[task] == nil || b.byTask[task] == nil:
-			res.Unfinished++
+			r.Unfinished++
 		default:
 			shared = append(shared, task)
 		}
 	}
 	for task := range b.hashes {
 		if _, both := a.hashes[task]; !both {
-			res.OnlyRun++
+			r.OnlyRun++
 		}
 	}
+	return shared
+}
+
+func (c *compareCommand) compare(a, b *runOnTasks) (comparedRuns, error) {
+	res := comparedRuns{Baseline: a, Run: b, Settings: differing(a.Run, b.Run), Changed: []taskChanged{}}
+	shared := res.count()
 	if len(shared) == 0 {
 		return res, nothingShared(&res)
 	}
