@@ -186,9 +186,14 @@ func (c *Container) KillAll(ctx context.Context) error {
 
 // sweep reports whether the kill was run.
 func (c *Container) sweep(ctx context.Context, privileged bool) bool {
+	return c.runs(ctx, "kill -KILL -1 2>/dev/null; exit 0", privileged)
+}
+
+// runs reports whether a script could be started and ended well.
+func (c *Container) runs(ctx context.Context, script string, privileged bool) bool {
 	api := c.engine.api
 	created, err := api.ContainerExecCreate(ctx, c.id, container.ExecOptions{
-		Cmd: []string{"sh", "-c", "kill -KILL -1 2>/dev/null; exit 0"}, Privileged: privileged, AttachStdout: true, AttachStderr: true,
+		Cmd: []string{"sh", "-c", script}, Privileged: privileged, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
 		return false
@@ -201,58 +206,85 @@ func (c *Container) sweep(ctx context.Context, privileged bool) bool {
 	if _, err := io.Copy(io.Discard, stream.Reader); err != nil {
 		return false
 	}
-	code, err := c.exitCode(ctx, created.ID)
-	return err == nil && code == 0
+	state, err := c.ended(ctx, created.ID)
+	return err == nil && state.ExitCode == 0
 }
 
-// exitCode waits for the daemon to know it: the stream may end a moment before.
+// exitCode is what a command ended with, or the failure that it ended by its container's end.
 func (c *Container) exitCode(ctx context.Context, id string) (int, error) {
 	call, cancel := c.engine.quick(ctx)
 	defer cancel()
+	state, err := c.ended(call, id)
+	switch {
+	case err != nil && call.Err() != nil:
+		return 0, c.failure(ctx, "wait for command", err)
+	case err != nil:
+		return 0, c.failure(ctx, "inspect command", err)
+	}
+	return state.ExitCode, c.died(ctx, state.ExitCode)
+}
+
+// ended waits for the daemon to know of a command's end: the stream may end a moment before.
+func (c *Container) ended(ctx context.Context, id string) (state container.ExecInspect, err error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		state, err := c.engine.api.ContainerExecInspect(call, id)
-		if err != nil {
-			return 0, c.failure(ctx, "inspect command", err)
-		}
-		if !state.Running {
-			return state.ExitCode, c.died(ctx, state.ExitCode)
+		if state, err = c.engine.api.ContainerExecInspect(ctx, id); err != nil || !state.Running {
+			return state, err
 		}
 		select {
-		case <-call.Done():
-			return 0, c.failure(ctx, "wait for command", call.Err())
+		case <-ctx.Done():
+			return state, ctx.Err()
 		case <-time.After(pause):
 		}
 	}
 }
 
 // died returns a failure where a command ended because its container did: its code says nothing then.
-// The daemon may report the command's end a moment before the container's.
 func (c *Container) died(ctx context.Context, code int) error {
 	const notStarted, killed = 126, 137
-	checks := 0
 	switch {
 	case code == notStarted || code == killed:
-		checks = 10
+		return c.dead(ctx)
 	case code > killed-9 || code < 0:
-		checks = 1
-	}
-	for i := range checks {
-		if i > 0 {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if err := c.alive(ctx); err != nil {
-			return err
-		}
+		return c.alive(ctx)
 	}
 	return nil
 }
+
+// dead is alive for a moment in which the container may be dying: the daemon can report the end of a
+// command or of a stream before the container's, on a busy machine by seconds. The kernel knows at once: when
+// the first process is dead, no other can be started. Where one can, the container lives. Where none can and
+// the daemon still has it running after deathGrace, it is full of processes, and lives too.
+func (c *Container) dead(ctx context.Context) error {
+	if err := c.alive(ctx); err != nil {
+		return err
+	}
+	call, cancel := c.engine.cleanup(ctx)
+	defer cancel()
+	if c.runs(call, "exit 0", false) {
+		return nil
+	}
+	limit := time.After(deathGrace)
+	for {
+		if err := c.alive(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-limit:
+			return nil
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// deathGrace is how long the daemon may take to notice that a container is dead.
+const deathGrace = 10 * time.Second
 
 // failure types an error of the daemon: ctx's own end, a dead container, or the environment.
 func (c *Container) failure(ctx context.Context, op string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if dead := c.alive(ctx); dead != nil {
+	if dead := c.dead(ctx); dead != nil {
 		return dead
 	}
 	return envFailure(op, err)

@@ -117,7 +117,10 @@ func TestADeathBehindADeadStream(t *testing.T) {
 	c := start(t, e, container.Spec{})
 	ended := make(chan error, 1)
 	go func() {
-		_, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
+		res, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
+		if err == nil {
+			err = fmt.Errorf("no failure, but %+v", res)
+		}
 		ended <- err
 	}()
 	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
@@ -131,6 +134,33 @@ func TestADeathBehindADeadStream(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it was not noticed")
+	}
+}
+
+// A daemon that still has the container running when the command is long dead is not believed.
+func TestADeathThatTheDaemonNoticesLate(t *testing.T) {
+	t.Parallel()
+	e, p := behind(t)
+	c := start(t, e, container.Spec{})
+	ended := make(chan error, 1)
+	go func() {
+		res, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
+		if err == nil {
+			err = fmt.Errorf("no failure, but %+v", res)
+		}
+		ended <- err
+	}()
+	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
+	inspect := "/containers/" + c.ID() + "/json"
+	p.Answer(inspect, http.StatusOK, `{"Id":"x","State":{"Running":true,"Status":"running"}}`)
+	before := p.Seen(inspect)
+	if err := c.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return p.Seen(inspect) > before+40 || len(ended) > 0 })
+	p.Mend()
+	if err := <-ended; !errors.Is(err, container.ErrDied) {
+		t.Errorf("got %v", err)
 	}
 }
 
