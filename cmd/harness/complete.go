@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -36,9 +37,19 @@ func complete(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	}
 }
 
-// completeRun lists the runs of the ledger that --db names so far.
-func completeRun(cmd *cobra.Command, _ []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
-	err := readLedger(cmd.Context(), cmd.Flag("db").Value.String(), func(db *store.Store) error {
+// completeRun lists the runs of the ledger that is named so far; a baseline's, before any other run, may be another.
+func completeRun(cmd *cobra.Command, args []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	if cmd.PreRunE != nil { // the environment or a file may name it (configurable)
+		if err := cmd.PreRunE(cmd, args); err != nil {
+			cobra.CompDebugln(err.Error(), false)
+			return nil, cobra.ShellCompDirectiveError
+		}
+	}
+	ledger := cmd.Flag("db").Value.String()
+	if f := cmd.Flag("baseline-db"); f != nil && len(args) == 0 {
+		ledger = cmp.Or(f.Value.String(), ledger)
+	}
+	err := readLedger(cmd.Context(), ledger, func(db *store.Store) error {
 		runs, err := db.Runs(cmd.Context())
 		for _, r := range runs {
 			names = append(names, cobra.CompletionWithDesc(r.Name, r.PanelName+", "+r.Policy))
