@@ -27,8 +27,11 @@ func readLedger(ctx context.Context, path string, f func(*store.Store) error) er
 		return errext.WithCode(errors.New("--db is empty: name a ledger's file"), exitUsage)
 	}
 	db, err := store.OpenReadOnly(ctx, path)
-	if err != nil {
-		return errext.WithHint(err, hintOr(err, "harness rollout --db "+path))
+	switch {
+	case errors.Is(err, store.ErrOutdated):
+		return errext.WithHint(err, "harness db migrate --db "+shellWord(path)+"   # brings the tables up to date and keeps every row")
+	case err != nil:
+		return errext.WithHint(err, hintOr(err, "harness rollout --db "+shellWord(path)))
 	}
 	defer db.Close()
 	return f(db)

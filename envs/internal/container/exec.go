@@ -269,6 +269,8 @@ func (c *Container) dead(ctx context.Context) error {
 			return err
 		}
 		select {
+		case <-ctx.Done():
+			return ctx.Err() // whether the command's code is its own is not known
 		case <-limit:
 			return nil
 		case <-time.After(10 * time.Millisecond):
