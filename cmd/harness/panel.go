@@ -163,6 +163,7 @@ func newPanelCheck(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			source.follow(cmd, panel)
 			suite, err := source.open(cmd.Context())
 			if err != nil {
 				return err

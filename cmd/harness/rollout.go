@@ -115,8 +115,10 @@ func (c *rolloutCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	if c.resume == "" && c.panelPath == "" && c.source.untouched(cmd) {
-		c.source.env = mixedName // nobody chose: show what there is
+	if c.resume == "" {
+		if err := c.source.choose(cmd, c.panelPath); err != nil {
+			return err
+		}
 	}
 	c.source.repair.log = c.g.log
 	db, err := store.Open(c.st.hard, c.db, store.Config{Now: c.g.now})

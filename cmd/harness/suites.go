@@ -63,6 +63,41 @@ func (s *envSource) untouched(cmd *cobra.Command) bool {
 	return !slices.ContainsFunc(slices.Concat(envFlags, repairFlagNames), func(name string) bool { return cmd.Flags().Changed(name) })
 }
 
+// choose settles which environment a new run is of, where the command line names none: that of the panel's
+// tasks, and without a panel what there is, unless something else about the environment was chosen.
+func (s *envSource) choose(cmd *cobra.Command, panelPath string) error {
+	if panelPath == "" {
+		if s.untouched(cmd) {
+			s.env = mixedName
+		}
+		return nil
+	}
+	panel, err := readPanel(panelPath)
+	if err == nil {
+		s.follow(cmd, panel)
+	}
+	return err
+}
+
+// follow makes the source that of a panel's tasks, where the command line names no environment. A panel of
+// environments that no suite plays together leaves it alone: its first task says what is wrong.
+func (s *envSource) follow(cmd *cobra.Command, panel harness.Panel) {
+	if cmd.Flags().Changed("env") || len(panel.Tasks) == 0 {
+		return
+	}
+	env := panel.Tasks[0].Env
+	for _, t := range panel.Tasks {
+		switch {
+		case t.Env == env:
+		case slices.Contains(mixedParts, t.Env) && (env == mixedName || slices.Contains(mixedParts, env)):
+			env = mixedName
+		default:
+			return
+		}
+	}
+	s.env = env
+}
+
 // as makes the source that of a stored run, as far as the command line chose nothing else.
 func (s *envSource) as(cmd *cobra.Command, run store.Run) error {
 	if !s.untouched(cmd) {

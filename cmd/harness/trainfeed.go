@@ -116,8 +116,8 @@ func (t *trainFeed) open(ctx context.Context) (err error) {
 			return errext.WithCode(errext.WithHint(err, "keep what the run was begun with, or name another run"), exitUsage)
 		}
 		c.resume = t.plan.Run
-	} else if c.panelPath == "" && c.source.untouched(t.plan.collectCmd) {
-		c.source.env = mixedName
+	} else if err := c.source.choose(t.plan.collectCmd, c.panelPath); err != nil {
+		return err
 	}
 	if c.source.repair.log = t.g.log; c.source.env == swebench.Name {
 		if err := c.source.repair.settle(t.plan.collectCmd, !begun, runtime.NumCPU()); err != nil {
