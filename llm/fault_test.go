@@ -163,6 +163,7 @@ func TestLastingFaultsAreTypedAndBounded(t *testing.T) {
 		for opName, op := range operations(b) {
 			t.Run(b.name+"/"+opName, func(t *testing.T) {
 				t.Parallel()
+				b := b // both operations of a backend run at the same time
 				b.cfg.MaxTries = 3
 				c, srv := b.open(t)
 				want, err := op.run(t.Context(), c)
