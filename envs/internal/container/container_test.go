@@ -177,12 +177,7 @@ func TestAContainerThatDies(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	c := start(t, e, container.Spec{})
-	ended := make(chan error, 1)
-	go func() {
-		_, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
-		ended <- err
-	}()
-	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
+	ended := sleeping(t, c)
 	if _, err := e.Reap(t.Context(), func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}

@@ -68,12 +68,7 @@ func TestADaemonThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	e, p := behind(t)
 	c := start(t, e, container.Spec{})
-	ended := make(chan error, 1)
-	go func() {
-		_, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
-		ended <- err
-	}()
-	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
+	ended := sleeping(t, c)
 	p.Cut()
 	select {
 	case err := <-ended:
@@ -93,6 +88,22 @@ func TestADaemonThatIsCutOff(t *testing.T) {
 	if res := run(t, c, sh("true")); res.ExitCode != 0 {
 		t.Errorf("afterwards: %+v", res)
 	}
+}
+
+// sleeping starts a command that would sleep for an hour, waits until it does, and gives what it ends with: that
+// it ended well is an error, too.
+func sleeping(t *testing.T, c *container.Container) (ended <-chan error) {
+	t.Helper()
+	end := make(chan error, 1)
+	go func() {
+		res, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
+		if err == nil {
+			err = fmt.Errorf("no failure, but %+v", res)
+		}
+		end <- err
+	}()
+	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
+	return end
 }
 
 // waitFor waits for a condition, a minute at most.
@@ -115,15 +126,7 @@ func TestADeathBehindADeadStream(t *testing.T) {
 	}
 	e, _ := behind(t)
 	c := start(t, e, container.Spec{})
-	ended := make(chan error, 1)
-	go func() {
-		res, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
-		if err == nil {
-			err = fmt.Errorf("no failure, but %+v", res)
-		}
-		ended <- err
-	}()
-	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
+	ended := sleeping(t, c)
 	if _, err := e.Reap(t.Context(), func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
@@ -142,15 +145,7 @@ func TestADeathThatTheDaemonNoticesLate(t *testing.T) {
 	t.Parallel()
 	e, p := behind(t)
 	c := start(t, e, container.Spec{})
-	ended := make(chan error, 1)
-	go func() {
-		res, err := c.Exec(t.Context(), sh("echo on > /tmp/on; sleep 4242"))
-		if err == nil {
-			err = fmt.Errorf("no failure, but %+v", res)
-		}
-		ended <- err
-	}()
-	waitFor(t, func() bool { _, err := c.ReadFile(t.Context(), "/tmp/on", 10); return err == nil })
+	ended := sleeping(t, c)
 	inspect := "/containers/" + c.ID() + "/json"
 	p.Answer(inspect, http.StatusOK, `{"Id":"x","State":{"Running":true,"Status":"running"}}`)
 	before := p.Seen(inspect)
