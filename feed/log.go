@@ -3,7 +3,6 @@ package feed
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,16 +114,4 @@ func plainName(name string) string {
 		return fmt.Sprintf("%+q", name)
 	}
 	return name
-}
-
-// list is the names that a connection used, in order.
-func (n *names) list() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	out := make([]string, 0, len(n.leave))
-	for name := range n.leave {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
 }

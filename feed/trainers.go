@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/hindsightrl/harness"
@@ -78,6 +79,18 @@ func (n *names) has(name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.leave[name] != nil
+}
+
+// list is the names that a connection used, in order.
+func (n *names) list() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := make([]string, 0, len(n.leave))
+	for name := range n.leave {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (n *names) leaveAll() {

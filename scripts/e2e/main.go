@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -102,7 +101,7 @@ func (r *report) read(events io.Reader) error {
 		}
 		r.take(e)
 	}
-	return errors.Join(sc.Err())
+	return sc.Err()
 }
 
 func (r *report) take(e event) {
